@@ -39,7 +39,7 @@ class Mutant:
 
 MUTANTS = (
     Mutant("slides turn without Coriolis", (
-        ("gpusim/control/blocks/inverse_dynamics.py", "vectors.scaled(t, 2.0, across)", "across"),
+        ("gpusim/control/blocks/inverse_dynamics.py", "vectors.scaled(t, 2.0, coriolis)", "coriolis"),
     ), "tests/unit/control/test_inverse_dynamics.py", "of_the_tree"),
     Mutant("chains without what is welded from outside", (
         ("gpusim/control/chains.py", "in (ends, ends[::-1]):", "in (ends,):"),
@@ -55,7 +55,7 @@ MUTANTS = (
         (CYLINDER_KERNEL, "* x) / bulk + w.cylinder_hose_volume_a(k) / hose", "* x) / bulk"),
     ), CYLINDERS, "hose and numpy"),
     Mutant("no end cushions", (
-        (CYLINDER, "impulse += np.where(inside, share[0], 0.0)", "impulse += 0.0"),
+        (CYLINDER, "impulse += np.where(inside, law[0], 0.0)", "impulse += 0.0"),
         (HYDRAULICS_KERNEL, "*impulse += more_impulse", "*impulse += 0.0"),
     ), CYLINDERS, "cushion and numpy"),
     Mutant("oil and geometry drift apart", ((CYLINDER, "VOLUME_SYNC = 0.1", "VOLUME_SYNC = 0.0"),),
@@ -99,13 +99,17 @@ MUTANTS = (
         ("gpusim/robotics/steps.py", "KEPT_CURVATURE = 0.25", "KEPT_CURVATURE = 0.0"),
     ), "tests/unit/robotics/test_ik.py", "swing"),
     Mutant("later priorities take what they want", (
-        ("gpusim/robotics/steps.py", "share * np.sqrt(ratio)", "share * np.ones_like(ratio)"),
+        ("gpusim/robotics/steps.py", "scale * np.sqrt(leak_scale)", "scale * np.ones_like(leak_scale)"),
     ), "tests/unit/robotics/test_ik.py", "costs_no_earlier"),
     Mutant("limits by steps alone", (
-        ("gpusim/robotics/steps.py", "free = self.layout.moves & ~held", "free = self.layout.moves & (held | ~held)"),
+        (
+            "gpusim/robotics/steps.py",
+            "free = self.layout.moves & ~at_limit",
+            "free = self.layout.moves & (at_limit | ~at_limit)",
+        ),
     ), "tests/unit/robotics/test_ik.py", "bounded"),
     Mutant("axes of a joint walked backwards stay", (
-        ("gpusim/robotics/kinematics.py", "node.motions[place:] if node.reverse", "[] if node.reverse"),
+        ("gpusim/robotics/kinematics.py", "node.motions[index:] if node.reverse", "[] if node.reverse"),
     ), "tests/unit/robotics/test_derivatives.py", "work_that_energy"),
     Mutant("overlaps stay", (("gpusim/contact/constants.py", "PUSH_SHARE = 0.2", "PUSH_SHARE = 0.0"),),
            "tests/analytic/contact/test_overlap.py", "taken_back and sphere-sphere"),

@@ -102,6 +102,9 @@ OF_ACTUATORS = {
 }
 """Old and new names of methods of actuator kinds."""
 
+OF_CHAINS = {"place": "pose", "slide": "prismatic", "turn": "revolute"}
+"""Old and new names of the key and the kinds of a joint in a chain (``gpusim.control.chain``)."""
+
 OPTIONS = {
     "--most-step": "--max-dt of 'gpusim view'",
     "--peers": "'python ci/peers' in a checkout",

@@ -113,15 +113,15 @@ def add_brake(
     if safe is None:
         spec = self.joints[index]
         safe = 0.0 if joint_type(spec.kind).kinds(spec)[axis] == SUM else 1.0
-    shares = {name: validate.number(element, name, value) for name, value in (("command", command), ("safe", safe))}
-    for name, share in shares.items():
-        if not 0.0 <= share <= 1.0:
-            raise validate.fail(element, f"{name} = {share:g} is not within 0 to 1", "give a fraction of the torque")
+    fractions = {name: validate.number(element, name, value) for name, value in (("command", command), ("safe", safe))}
+    for name, fraction in fractions.items():
+        if not 0.0 <= fraction <= 1.0:
+            raise validate.fail(element, f"{name} = {fraction:g} is not within 0 to 1", "give a fraction of the torque")
     params = {
         "joint": index,
         "axis": axis,
         "torque": validate.not_negative(element, "torque", torque),
-        "initial_command": shares["command"],
-        "safe": shares["safe"],
+        "initial_command": fractions["command"],
+        "safe": fractions["safe"],
     }
     return self.add_actuator("brake", label, params)

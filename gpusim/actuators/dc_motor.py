@@ -72,19 +72,21 @@ def read_torque(group: Group, now: StateReader) -> Array:
     """Return the torque on the rotor (N m) at time t, computed from the stored torque and the last command."""
     p, interval = group.params, now.state["step_before"][:, None]
     command = read_command(group, now) if now.semi_implicit else now.command_before(group, "command")
-    gain, carried = _electric_step(p["electrical_time_constant"], interval, group.state["torque"], group.state["drive"])
+    gain, free_torque = _electric_step(
+        p["electrical_time_constant"], interval, group.state["torque"], group.state["drive"]
+    )
     drive = p["stall_torque"] * (command - read_speed(group, now) / p["no_load_speed"])
-    return np.asarray(carried + gain * drive)
+    return np.asarray(free_torque + gain * drive)
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return ``gain`` and ``carried``. The torque after the interval is ``carried + gain * drive``."""
+    """Return ``gain`` and ``free_torque``. The torque after the interval is ``free_torque + gain * drive``."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
     divisor = safe + interval * theta
-    carried = (safe * torque + interval * (1.0 - theta) * (drive - torque)) / divisor
-    return np.where(no_lag, 1.0, interval * theta / divisor), np.where(no_lag, 0.0, carried)
+    free_torque = (safe * torque + interval * (1.0 - theta) * (drive - torque)) / divisor
+    return np.where(no_lag, 1.0, interval * theta / divisor), np.where(no_lag, 0.0, free_torque)
 
 
 def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
@@ -152,13 +154,13 @@ class DcMotor(JointActuator):
         before, after = work.command_before(group, "command"), work.command_now(group, "command")
         second_order = work.scheme == "second_order"
         # fraction of the kick after t_n, 1 for the semi-implicit scheme
-        late = work.h / (2.0 * kick) if second_order else np.ones_like(work.h_prev)
+        fraction_after = work.h / (2.0 * kick) if second_order else np.ones_like(work.h_prev)
         interval = work.h_prev if second_order else np.full_like(work.h_prev, work.h)
         no_lag = electric <= 0.0
         safe_electric = np.where(no_lag, 1.0, electric)
-        gain, carried = _electric_step(electric, interval, group.state["torque"], group.state["drive"])
+        gain, free_torque = _electric_step(electric, interval, group.state["torque"], group.state["drive"])
         z = np.where(no_lag, np.inf, 0.5 * work.h / safe_electric)
-        jump = late * np.where(no_lag, 1.0, 1.0 + np.expm1(-z) / np.where(no_lag, 1.0, z))
+        jump = fraction_after * np.where(no_lag, 1.0, 1.0 + np.expm1(-z) / np.where(no_lag, 1.0, z))
         if not second_order:
             before, jump = after, np.zeros_like(jump)
 
@@ -166,7 +168,7 @@ class DcMotor(JointActuator):
         last, before_last = ratio * work.rate[:, group.axis], ratio * work.rate_old[:, group.axis]
         known_speed = weights[1] * last + weights[2] * before_last
         slope = gain * stall / idle * weights[0]
-        constant = carried + gain * stall * (before - known_speed / idle)
+        constant = free_torque + gain * stall * (before - known_speed / idle)
         extra = jump * stall * (after - before)
         inertia = stall * p["mechanical_time_constant"] / idle
         work.scratch["motor.law"] = np.stack(np.broadcast_arrays(constant, slope, known_speed, after))

@@ -58,15 +58,15 @@ class Drag(ActuatorType):
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """Compute the box from the body's mass and inertia if ``size`` is not given."""
         body = bodies[spec.params["body"]]
-        size, turn = np.array([spec.params[f"size_{c}"] for c in _XYZ]), Transform()
+        size, rotation = np.array([spec.params[f"size_{c}"] for c in _XYZ]), Transform()
         if np.isnan(size).any():
             moments, axes = np.linalg.eigh(body.inertia)
             axes[:, 0] *= np.linalg.det(axes)
-            turn = Transform.from_matrix(axes)
+            rotation = Transform.from_matrix(axes)
             size = np.sqrt(np.maximum(6.0 / body.mass * (moments.sum() - 2.0 * moments), 0.0))
-        own = {f"size_{c}": float(size[k]) for k, c in enumerate(_XYZ)}
-        turned = {f"turn_{c}": float(turn.rotation[k]) for k, c in enumerate("xyzw")}
-        return replace(spec, params=turned | spec.params | own)
+        sizes = {f"size_{c}": float(size[k]) for k, c in enumerate(_XYZ)}
+        orientation = {f"turn_{c}": float(rotation.rotation[k]) for k, c in enumerate("xyzw")}
+        return replace(spec, params=orientation | spec.params | sizes)
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a density, viscosity or size is negative."""
@@ -75,29 +75,34 @@ class Drag(ActuatorType):
     def push(self, group: Group, work: StepBuffers) -> None:
         """Add the force at the center of mass, and the torque."""
         p, bodies = group.params, group.axis
-        turn = rotations.matrix_from_quaternion(_columns(p, "turn", "xyzw"))
-        box = np.matmul(np.asarray(work.rotation_real[:, bodies], np.float64), turn)
-        size, wind = _columns(p, "size"), _columns(p, "wind")
+        rotation = rotations.matrix_from_quaternion(_stack_components(p, "turn", "xyzw"))
+        box = np.matmul(np.asarray(work.rotation_real[:, bodies], np.float64), rotation)
+        size, wind = _stack_components(p, "size"), _stack_components(p, "wind")
         i, j = size[..., [1, 2, 0]], size[..., [2, 0, 1]]
         diameter = size.sum(axis=-1, keepdims=True) / 3.0
         density, viscosity = p["density"][..., None], p["viscosity"][..., None]
         inverse = np.asarray(work.inertia_inverse[:, bodies], np.float64)
         mass = work.broadcast(np.asarray(work.inverse_mass, np.float64))[:, bodies, None]
-        turning = np.einsum("...ik,...ij,...jk->...k", box, inverse, box)
+        angular_response = np.einsum("...ik,...ij,...jk->...k", box, inverse, box)
         kick = np.asarray(work.kick_time, np.float64)[..., None]
-        (linear, steady), (angular, even) = _velocities(work, bodies, inverse)
+        (linear, linear_change), (angular, angular_change) = _velocities(work, bodies, inverse)
         cube, quartic = diameter * diameter * diameter, i * i * i * i + j * j * j * j
         force = _resistance(
-            3.0 * math.pi * diameter * viscosity, 0.5 * density * i * j, kick * mass, box, linear - wind, steady
+            3.0 * math.pi * diameter * viscosity, 0.5 * density * i * j, kick * mass, box, linear - wind, linear_change
         )
         torque = _resistance(
-            math.pi * cube * viscosity, density * size * quartic / 64.0, kick * turning, box, angular, even
+            math.pi * cube * viscosity,
+            density * size * quartic / 64.0,
+            kick * angular_response,
+            box,
+            angular,
+            angular_change,
         )
         add_columns(work.force, bodies, force)
         add_columns(work.torque, bodies, torque)
 
 
-def _columns(p: dict[str, Array], name: str, components: str = "xyz") -> Array:
+def _stack_components(p: dict[str, Array], name: str, components: str = "xyz") -> Array:
     return np.stack(np.broadcast_arrays(*(p[f"{name}_{c}"] for c in components)), axis=-1)
 
 
@@ -110,14 +115,14 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
         box: axes of the box.
         last, change: velocity at the last half step, and velocity change from the last half step to t (world frame).
     """
-    along = box.swapaxes(-1, -2)
-    v, ahead = rotations.matvec(along, last), rotations.matvec(along, change)
-    v = v + ahead / (1.0 + _beyond(viscous + quadratic * np.abs(v), response))
+    to_box = box.swapaxes(-1, -2)
+    v, box_change = rotations.matvec(to_box, last), rotations.matvec(to_box, change)
+    v = v + box_change / (1.0 + _excess(viscous + quadratic * np.abs(v), response))
     factor = viscous + quadratic * np.abs(v)
-    return rotations.matvec(box, -factor / (1.0 + _beyond(factor, response)) * v)
+    return rotations.matvec(box, -factor / (1.0 + _excess(factor, response)) * v)
 
 
-def _beyond(factor: Array, response: Array) -> Array:
+def _excess(factor: Array, response: Array) -> Array:
     """Return the removed fraction of the speed minus SHARE_OF_STOP, or 0 below SHARE_OF_STOP."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
@@ -128,9 +133,11 @@ def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple
     older = state["velocity_before"][:, bodies].astype(np.float64)
     before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)
     kick = state["kick_before"]
-    known = (kick > 0.0) & (work.scheme != "semi_implicit")
-    share = np.where(known, 0.5 * np.asarray(work.h_prev[:, 0], np.float64) / np.where(known, kick, 1.0), 0.0)
-    change = share[:, None, None] * (last - before)
+    has_history = (kick > 0.0) & (work.scheme != "semi_implicit")
+    ratio = np.where(
+        has_history, 0.5 * np.asarray(work.h_prev[:, 0], np.float64) / np.where(has_history, kick, 1.0), 0.0
+    )
+    change = ratio[:, None, None] * (last - before)
     return (last[..., :3], change[..., :3]), (last[..., 3:], change[..., 3:])
 
 
@@ -153,8 +160,8 @@ def add_drag(
         body: body index.
         density: density of the fluid (kg/m3): 1.2 for air, 1000 for water.
         viscosity: dynamic viscosity of the fluid (Pa s): 1.8e-5 for air, 1e-3 for water.
-        size: edges of the box along the axes of the body frame (m). Default: the box with the mass and the inertia of
-            the body along the principal axes, as in MuJoCo.
+        size: edges of the box along the axes of the body frame (m). Default: the box along the principal axes that
+            has the mass and the inertia of the body, as in MuJoCo.
         wind: velocity of the fluid in the world frame (m/s).
         label: unique name.
 

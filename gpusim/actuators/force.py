@@ -39,8 +39,8 @@ def _world_vector(group: Group, work: StepBuffers, name: str) -> Array:
     """Return the force or torque times the command, in the world frame (num_worlds, n, 3)."""
     bodies = group.axis
     vector = _vector(group, name)
-    turned = rotations.matvec(work.rotation_real[:, bodies], vector)
-    in_world = np.where(group.params["in_body_frame"][..., None] > 0.5, turned, vector)
+    rotated = rotations.matvec(work.rotation_real[:, bodies], vector)
+    in_world = np.where(group.params["in_body_frame"][..., None] > 0.5, rotated, vector)
     scaled: Array = work.command(group, "scale")[..., None] * in_world
     return scaled
 

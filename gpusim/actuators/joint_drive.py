@@ -100,8 +100,8 @@ class JointDrive(JointActuator):
         middle, half = kick * (0.5 * (lower + upper)), kick * (0.5 * (upper - lower))
         work.add_law(group, np.where(limited, middle, impulse), np.where(limited, 0.0, slope))
         if limited.any():
-            own = np.where(limited, impulse - middle, 0.0), np.where(limited, slope, 0.0), np.where(limited, half, 0.0)
-            work.add_clamped_law(group, *own)
+            law = np.where(limited, impulse - middle, 0.0), np.where(limited, slope, 0.0), np.where(limited, half, 0.0)
+            work.add_clamped_law(group, *law)
 
 
 @register
@@ -158,8 +158,8 @@ class TrackingServo(JointDrive):
         p = group.params
         elongation = work.axis_position[:, group.axis] - work.command(group, "target")
         impulse, slope = spring_law(work, group.axis, p["stiffness"], p["damping"], elongation)
-        fed = p["damping"] * work.command(group, "velocity") + work.command(group, "effort")
-        self._add(group, work, impulse + work.kick_time * fed, slope)
+        feed_forward = p["damping"] * work.command(group, "velocity") + work.command(group, "effort")
+        self._add(group, work, impulse + work.kick_time * feed_forward, slope)
 
 
 def checked_limits(element: str, limit: Any) -> dict[str, float]:
@@ -167,8 +167,8 @@ def checked_limits(element: str, limit: Any) -> dict[str, float]:
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
     if np.ndim(np.array(limit, dtype=object)) == 0:  # dtype object accepts uneven lists
-        most = validate.not_negative(element, "limit", limit, infinite=True)
-        return {"lower": -most, "upper": most}
+        bound = validate.not_negative(element, "limit", limit, infinite=True)
+        return {"lower": -bound, "upper": bound}
     lower, upper = (float(x) for x in validate.numbers(element, "limit", limit, 2))
     if not lower <= upper:
         raise validate.fail(element, f"limit = ({lower:g}, {upper:g}) is decreasing", "give (minimum, maximum)")

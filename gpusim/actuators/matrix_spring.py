@@ -46,7 +46,7 @@ def matrix(group: Group, letter: str, number: int) -> Array:
     return full
 
 
-def _force(component: int) -> Reading:
+def _force_reading(component: int) -> Reading:
     def read(group: Group, now: StateReader) -> Array:
         effort = []
         for number, axes in enumerate(group.axes):
@@ -74,7 +74,7 @@ class MatrixSpring(ActuatorType):
         for letter, name in (("k", "stiffness"), ("c", "damping"))
         for i, j in ENTRIES
     )
-    readings: ClassVar[tuple[Reading, ...]] = tuple(_force(component) for component in range(SIZE))
+    readings: ClassVar[tuple[Reading, ...]] = tuple(_force_reading(component) for component in range(SIZE))
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
         """Return the axis rows of all coordinates of the joint."""
@@ -85,12 +85,12 @@ class MatrixSpring(ActuatorType):
         for number, spec in enumerate(group.specs):
             k, c = matrix(group, "k", number), matrix(group, "c", number)
             for name, values in (("stiffness", k), ("damping", c)):
-                least = np.linalg.eigvalsh(values).min()
-                if least < -1e-9 * np.abs(values).max():
-                    rule = f"the {name} matrix has the negative eigenvalue {least:g}"
+                min_eigenvalue = np.linalg.eigvalsh(values).min()
+                if min_eigenvalue < -1e-9 * np.abs(values).max():
+                    rule = f"the {name} matrix has the negative eigenvalue {min_eigenvalue:g}"
                     raise validate.fail(spec.element, rule, "give a positive semidefinite matrix")
             if np.linalg.eigvalsh(k + c).min() <= 0.0:
-                rule = "stiffness and damping leave a motion free"
+                rule = "a motion has neither stiffness nor damping"
                 raise validate.fail(spec.element, rule, "give this motion stiffness or damping")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:

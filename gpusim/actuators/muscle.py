@@ -59,40 +59,49 @@ def optimum_length(p: Params) -> Array:
 
 def force_length(p: Params, length: Array) -> tuple[Array, Array]:
     """Return FL and dFL/dL at a normalized length."""
-    least, most = p["lmin"], p["lmax"]
-    rise, fall = 0.5 * (1.0 - least), 0.5 * (most - 1.0)
-    x = [(length - least) / rise, (1.0 - length) / rise, (length - 1.0) / fall, (most - length) / fall]
-    where = [length < least, length <= least + rise, length <= 1.0, length <= 1.0 + fall, length <= most]
+    min_length, max_length = p["lmin"], p["lmax"]
+    rise, fall = 0.5 * (1.0 - min_length), 0.5 * (max_length - 1.0)
+    x = [(length - min_length) / rise, (1.0 - length) / rise, (length - 1.0) / fall, (max_length - length) / fall]
+    segments = [
+        length < min_length,
+        length <= min_length + rise,
+        length <= 1.0,
+        length <= 1.0 + fall,
+        length <= max_length,
+    ]
     zero = np.zeros_like(x[0])
     curve = [zero, 0.5 * x[0] * x[0], 1.0 - 0.5 * x[1] * x[1], 1.0 - 0.5 * x[2] * x[2], 0.5 * x[3] * x[3]]
     slope = [zero, x[0] / rise, x[1] / rise, -x[2] / fall, -x[3] / fall]
-    return np.select(where, curve), np.select(where, slope)
+    return np.select(segments, curve), np.select(segments, slope)
 
 
 def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
     """Return FV and dFV/dV at a normalized velocity V (negative while the muscle shortens)."""
-    most = p["fvmax"]
-    end = most - 1.0
+    max_force = p["fvmax"]
+    end = max_force - 1.0
     safe, x, y = np.where(end > 0.0, end, 1.0), velocity + 1.0, end - velocity
-    where = [velocity <= -1.0, velocity <= 0.0, velocity <= end]
+    segments = [velocity <= -1.0, velocity <= 0.0, velocity <= end]
     zero = np.zeros_like(x)
-    return np.select(where, [zero, x * x, most - y * y / safe], most), np.select(where, [zero, 2.0 * x, 2.0 * y / safe])
+    force = np.select(segments, [zero, x * x, max_force - y * y / safe], max_force)
+    return force, np.select(segments, [zero, 2.0 * x, 2.0 * y / safe])
 
 
 def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
     """Return the mean of FP from ``start`` to ``end``, and the mean's derivative with respect to ``end``."""
     half = 0.5 * (p["lmax"] - 1.0)
     a, b = (start - 1.0) / half, (end - 1.0) / half
-    way, force, slope = b - a, np.zeros_like(b - a), np.zeros_like(b - a)
+    distance = b - a
+    moves, force, slope = distance != 0.0, np.zeros_like(distance), np.zeros_like(distance)
     for lower, upper, linear in ((0.0, 1.0, 0.0), (1.0, np.inf, 1.0)):
         x0, x2 = np.clip(a, lower, upper), np.clip(b, lower, upper)
-        safe, within = np.where(way != 0.0, way, 1.0), (a >= lower) & (a < upper)
-        share = np.where(way != 0.0, (x2 - x0) / safe, within)
-        first = np.where(way != 0.0, (x0 - a) / safe, 0.0)
+        divisor, within = np.where(moves, distance, 1.0), (a >= lower) & (a < upper)
+        fraction = np.where(moves, (x2 - x0) / divisor, within)
+        first = np.where(moves, (x0 - a) / divisor, 0.0)
         # Simpson's rule is exact for quadratic functions.
-        for weight, x, s in ((1.0, x0, first), (4.0, 0.5 * (x0 + x2), first + 0.5 * share), (1.0, x2, first + share)):
-            force = force + share / 6.0 * weight * (x - 0.5 if linear else 0.5 * x * x)
-            slope = slope + share / 6.0 * weight * s * (1.0 if linear else x)
+        middle = 4.0, 0.5 * (x0 + x2), first + 0.5 * fraction
+        for weight, x, s in ((1.0, x0, first), middle, (1.0, x2, first + fraction)):
+            force = force + fraction / 6.0 * weight * (x - 0.5 if linear else 0.5 * x * x)
+            slope = slope + fraction / 6.0 * weight * s * (1.0 if linear else x)
     return p["fpmax"] * force, p["fpmax"] * slope / half
 
 
@@ -106,24 +115,24 @@ def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -
 
 def activation_after(p: Params, excitation: Array, activation: Array, h: float) -> Array:
     """Return the activation after ``h`` s with a constant excitation."""
-    way = activation - excitation
+    difference = activation - excitation
 
     def rate(z: Array | float) -> Array:
-        return 1.0 / time_constant(p, excitation, excitation + way * exact_math.exp(-np.asarray(z)))
+        return 1.0 / time_constant(p, excitation, excitation + difference * exact_math.exp(-np.asarray(z)))
 
     first = rate(0.0)
     second = rate(0.5 * h * first)
     third = rate(0.5 * h * second)
     mean = (first + 2.0 * second + 2.0 * third + rate(h * third)) / 6.0
-    return np.asarray(excitation + way * exact_math.exp(-h * mean))
+    return np.asarray(excitation + difference * exact_math.exp(-h * mean))
 
 
 def time_constant(p: Params, excitation: Array, activation: Array) -> Array:
     """Return the time constant tau (s)."""
-    way, factor, width = excitation - activation, 0.5 + 1.5 * activation, p["tausmooth"]
+    difference, factor, width = excitation - activation, 0.5 + 1.5 * activation, p["tausmooth"]
     rise, fall = p["tau_act"] * factor, p["tau_deact"] / factor
-    x = np.clip(way / np.where(width > 0.0, width, 1.0) + 0.5, 0.0, 1.0)
-    blend = np.where(width > 0.0, x * x * x * (3.0 * x * (2.0 * x - 5.0) + 10.0), way > 0.0)
+    x = np.clip(difference / np.where(width > 0.0, width, 1.0) + 0.5, 0.0, 1.0)
+    blend = np.where(width > 0.0, x * x * x * (3.0 * x * (2.0 * x - 5.0) + 10.0), difference > 0.0)
     return np.asarray(fall + (rise - fall) * blend)
 
 
@@ -222,23 +231,23 @@ class Muscle(JointActuator, RefittedLaw):
         length = normalized_length(p, gear * work.axis_position[:, group.axis].astype(np.float64))
         active, rise = force_length(p, length)
         activation, per_rate = group.state["activation"].astype(np.float64), gear / (unit * p["vmax"])
-        along = gear * gear * peak / unit * activation * rise * force_velocity(p, per_rate * before)[0]
-        spring, per_way = np.maximum(along, 0.0), gear / unit
+        active_stiffness = gear * gear * peak / unit * activation * rise * force_velocity(p, per_rate * before)[0]
+        spring, per_length = np.maximum(active_stiffness, 0.0), gear / unit
         if work.scheme == "semi_implicit":
             weight, known, ahead, behind = 1.0, np.zeros_like(before), work.h, np.zeros_like(kick)
-            end = length + work.h * per_way * rate
-            passive, hard = passive_force(p, end, end)
-            hard = 2.0 * work.h * per_way * hard
+            end = length + work.h * per_length * rate
+            passive, passive_slope = passive_force(p, end, end)
+            passive_slope = 2.0 * work.h * per_length * passive_slope
         else:
             weight, known = NEXT, LAST * before + BEFORE_LAST * before_last
             ahead, behind = 0.25 * work.h, 0.25 * work.h_prev.astype(np.float64)
-            end = length + 0.5 * work.h * per_way * rate
-            passive, hard = passive_force(p, length - 2.0 * behind * per_way * before, end)
-            hard = 0.5 * work.h * per_way * hard
+            end = length + 0.5 * work.h * per_length * rate
+            passive, passive_slope = passive_force(p, length - 2.0 * behind * per_length * before, end)
+            passive_slope = 0.5 * work.h * per_length * passive_slope
         curve, drop = force_velocity(p, per_rate * (weight * rate + known))
         active = gear * peak * activation * active
         force = -(gear * peak * passive + active * curve) - spring * (ahead * rate - behind * before)
-        return kick * force, kick * (active * drop * per_rate * weight + gear * peak * hard + ahead * spring)
+        return kick * force, kick * (active * drop * per_rate * weight + gear * peak * passive_slope + ahead * spring)
 
     def advance(self, group: Group, work: StepBuffers) -> None:
         """Integrate the activation over the step with the current excitation."""
@@ -278,8 +287,8 @@ def add_muscle(
             larger coordinates.
         operating_range: normalized lengths (length divided by optimum length) at the ends of ``length_range``.
         timeconst: time constants of a rising and a falling activation (s).
-        tausmooth: range of ``u - a`` (excitation minus activation) for a smooth transition between the two time
-            constants, or 0 for an abrupt change.
+        tausmooth: width of the range of ``u - a`` (excitation minus activation) in which the time constant changes
+            smoothly, or 0 for an abrupt change.
         lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero (optimum lengths per second).
         fpmax: scale of the passive force, as a fraction of the peak force. The passive force is zero up to the optimum

@@ -1,8 +1,9 @@
 """Prescribed motion: a joint coordinate follows a path x(t), with unlimited force.
 
 Commands describe the path at the start of a step: position x, velocity v, acceleration a. j is the change of a since
-the last step, divided by the step size. In a substep from s to s + h after the start, the coordinate q moves at the
-rate u*: the mean rate of the path plus a correction over the remaining n substeps:
+the last step, divided by the step size. A substep lasts from s to s + h after the start. In this
+substep, the coordinate q moves at the rate u*. u* is the mean rate of the path plus a correction over the remaining n
+substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 
@@ -95,8 +96,8 @@ class PrescribedMotion(JointActuator):
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """Return the actuator with the slope D, computed from the mass or inertia of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
-        places = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
-        size = float(np.linalg.norm(np.ptp(places, axis=0))) if len(places) else 0.0
+        positions = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
+        size = float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0
         inertia = sum(float(np.trace(body.inertia)) for body in bodies if not body.kinematic) + mass * size * size
         return replace(spec, params=spec.params | {"slope": STIFFNESS * (inertia if spec.params["turns"] else mass)})
 
@@ -106,9 +107,9 @@ class PrescribedMotion(JointActuator):
         before = work.state.arrays["command_before"]
         x0, v0, a0 = (before[:, group.control[name]] for name in self.commands)
         dt = work.config.substeps * work.h
-        most = dt * np.abs(a - a0)
-        smooth = np.abs(v - v0 - 0.5 * dt * (a + a0)) <= SMOOTH_RATE * most
-        smooth &= np.abs(x - x0 - dt * (v0 + dt * (2.0 * a0 + a) / 6.0)) <= SMOOTH_WAY * dt * most
+        change = dt * np.abs(a - a0)
+        smooth = np.abs(v - v0 - 0.5 * dt * (a + a0)) <= SMOOTH_RATE * change
+        smooth &= np.abs(x - x0 - dt * (v0 + dt * (2.0 * a0 + a) / 6.0)) <= SMOOTH_WAY * dt * change
         return np.where(smooth, (a - a0) / dt, 0.0)
 
     def _rate(self, group: Group, work: Any) -> Array:
@@ -144,17 +145,17 @@ class PrescribedMotion(JointActuator):
         row = work.solved.reshape(work.num_worlds, -1)[:, work.topology.axis_row[at]].astype(float)
         force = (row - others) / kick
         done, before = state["sensed_substeps"][:, None], group.state["force"]
-        share = kick / (state["sensed_time"][:, None] + kick)
+        weight = kick / (state["sensed_time"][:, None] + kick)
         begins = (done == 0) | (done >= work.config.substeps)
-        group.state["force"] = np.where(begins, force, before + share * (force - before))
+        group.state["force"] = np.where(begins, force, before + weight * (force - before))
         group.state["jerk"] = np.where(begins, self._jerk(group, work), group.state["jerk"])
 
     def jump(self, group: Group, work: Any) -> Array:
         """Return the distance (m or rad) to the path at the start of a step, or 0 if the speed is below JUMP_SPEED."""
         done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
-        way = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
+        distance = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
         begins = (done == 0) | (done >= count)
-        return np.where(begins & (way > JUMP_SPEED * work.h * count), way, 0.0)
+        return np.where(begins & (distance > JUMP_SPEED * work.h * count), distance, 0.0)
 
 
 @builder_method

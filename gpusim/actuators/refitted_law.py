@@ -49,43 +49,43 @@ class RefittedLaw(ActuatorType, ABC):
         response = response / (1.0 + response * others)
         rate = guess
         impulse, slope = self.kick_law(group, work, rate)
-        way = response * (impulse - given)
-        low, high = guess + np.minimum(way, 0.0), guess + np.maximum(way, 0.0)
-        enough = SETTLED * np.abs(way) + ROUNDING * (np.abs(guess) + response * np.abs(impulse))
+        change = response * (impulse - given)
+        low, high = guess + np.minimum(change, 0.0), guess + np.maximum(change, 0.0)
+        tolerance = SETTLED * np.abs(change) + ROUNDING * (np.abs(guess) + response * np.abs(impulse))
         for _ in range(ROUNDS):
             error = rate - guess - response * (impulse - given)
-            open_ = np.abs(error) > enough
-            if not open_.any():
+            is_active = np.abs(error) > tolerance
+            if not is_active.any():
                 break
             low, high = np.where(error > 0.0, low, rate), np.where(error > 0.0, rate, high)
             step = rate - error / (1.0 + response * slope)
             step = np.where((step > low) & (step < high), step, 0.5 * (low + high))
-            rate = np.where(open_, step, rate)
+            rate = np.where(is_active, step, rate)
             impulse, slope = self.kick_law(group, work, rate)
         return rate, impulse, slope
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add a line P - D u+ instead of the force law."""
-        place = f"{self.name}.guess"
+        key = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)
             impulse, slope = self.kick_law(group, work, rate)
-            kept = np.stack([rate, impulse, np.zeros_like(rate)])
+            stored = np.stack([rate, impulse, np.zeros_like(rate)])
         else:
             guess, (_, before, drag) = velocity.astype(np.float64), work.law.terms[self.name]
             others = np.maximum(work.law.slope[:, group.axis] - drag, 0.0)
             rate, impulse, slope = self.solve_alone(group, work, guess, before - drag * guess, others)
             slope = np.where(np.abs(slope - drag) <= KEPT * (slope + others), drag, slope)
-            last, last_impulse, last_move = work.scratch[place]
-            move, here = guess - last, self.kick_law(group, work, guess)[0]
-            least = np.maximum(SWINGING * np.abs(last_move), MIN_SHARE * np.abs(guess))
-            swings = (move * last_move < 0.0) & (np.abs(move) > least)
-            secant = (last_impulse - here) / np.where(swings, move, 1.0)
-            rate, impulse = np.where(swings, guess, rate), np.where(swings, here, impulse)
+            last, last_impulse, last_move = work.scratch[key]
+            move, impulse_here = guess - last, self.kick_law(group, work, guess)[0]
+            threshold = np.maximum(SWINGING * np.abs(last_move), MIN_SHARE * np.abs(guess))
+            swings = (move * last_move < 0.0) & (np.abs(move) > threshold)
+            secant = (last_impulse - impulse_here) / np.where(swings, move, 1.0)
+            rate, impulse = np.where(swings, guess, rate), np.where(swings, impulse_here, impulse)
             slope = np.where(swings, secant, slope)
             # Converged worlds keep their line while other worlds continue.
-            kept = np.where(work.active, np.stack([guess, here, move]), work.scratch[place])
+            stored = np.where(work.active, np.stack([guess, impulse_here, move]), work.scratch[key])
             impulse = np.where(work.active, impulse, before - drag * rate)
             slope = np.where(work.active, slope, drag)
-        work.scratch[place] = kept
+        work.scratch[key] = stored
         work.add_law(group, impulse + slope * rate, slope)

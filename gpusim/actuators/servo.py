@@ -41,10 +41,10 @@ def read_target(group: Group, now: StateReader) -> Array:
 
 _EFFORT = """const bool rate = w.servo_follows_velocity(i) > 0.5;
         const int axis = w.servo_axis()[i];
-        const double target = w.servo_target_now(i), most = w.servo_effort_limit(i);
+        const double target = w.servo_target_now(i), limit = w.servo_effort_limit(i);
         const double spring = rate ? 0.0 : w.servo_stiffness(i) * (target - axis_value(w, axis));
         const double damper = w.servo_damping(i) * ((rate ? target : 0.0) - axis_rate(w, axis));
-        *out = clamped(spring + damper, -most, most);"""
+        *out = clamped(spring + damper, -limit, limit);"""
 
 
 def read_force(group: Group, now: StateReader) -> Array:
@@ -96,8 +96,8 @@ class Servo(JointActuator):
         kind, unit = type_.kinds(model.joints[joint])[axis], type_.unit_of(model.joints[joint], axis)
         given = spec.params.get("command_range")
         if spec.params["follows_velocity"] > 0.5:
-            most = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
-            lower, upper = given or (-most, most)
+            max_speed = max(_FREE_SPEED.get(kind, math.pi), 2.0 * abs(target))
+            lower, upper = given or (-max_speed, max_speed)
             return UiHints(lower=lower, upper=upper, unit=f"{unit}/s", limited=given is not None)
         lower, upper = given or _position_range(model, joint, axis, target, _FREE_RANGE.get(kind, math.pi))
         measured, limited = (f"joint.{model.joints[joint].label}.position", axis), given is not None
@@ -122,8 +122,8 @@ class Servo(JointActuator):
         limited = np.isfinite(p["effort_limit"])
         work.add_law(group, np.where(limited, 0.0, impulse), np.where(limited, 0.0, slope))
         if limited.any():
-            most = np.where(limited, work.kick_time * np.where(limited, p["effort_limit"], 0.0), 0.0)
-            work.add_clamped_law(group, np.where(limited, impulse, 0.0), np.where(limited, slope, 0.0), most)
+            max_impulse = np.where(limited, work.kick_time * np.where(limited, p["effort_limit"], 0.0), 0.0)
+            work.add_clamped_law(group, np.where(limited, impulse, 0.0), np.where(limited, slope, 0.0), max_impulse)
 
 
 def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
@@ -175,9 +175,9 @@ def add_servo(
         target: initial target.
         axis: index of the joint coordinate.
         label: unique name.
-        command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp, and
-            control panels show the joint limits (else +-pi rad or +-1 m), extended to the initial target. For a
-            velocity servo, control panels show +-pi rad/s or +-1 m/s, or a wider range for a larger initial target.
+        command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp
+            targets. Control panels then show the joint limits, or +-pi rad or +-1 m without limits. For a velocity
+            servo, control panels show +-pi rad/s or +-1 m/s. If necessary, they extend the range to the initial target.
 
     Returns:
         The index of the actuator.

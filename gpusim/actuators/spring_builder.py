@@ -66,8 +66,10 @@ def add_spring(
     for name, stop in (("bump", bump), ("droop", droop)):
         if isinstance(stop, BumpStop):
             validate.positive(element, f"{name}.at", stop.at)
-    own = _law(element, k, damping, rest, table, bump, droop, given=rest_length is not None or preload is not None)
-    return self.add_actuator("strut" if "bump_at" in own else "spring", label, params | own)
+    law = _law_params(
+        element, k, damping, rest, table, bump, droop, given=rest_length is not None or preload is not None
+    )
+    return self.add_actuator("strut" if "bump_at" in law else "spring", label, params | law)
 
 
 @builder_method
@@ -108,13 +110,15 @@ def add_torsion_spring(
     rest = 0.0 if rest_angle is None else validate.number(element, "rest_angle", rest_angle)
     if preload is not None:
         rest = _free_length(element, k, rest_angle, preload, "rest_angle")
-    own = _law(element, k, damping, rest, table, bump, droop, given=rest_angle is not None or preload is not None)
+    law = _law_params(
+        element, k, damping, rest, table, bump, droop, given=rest_angle is not None or preload is not None
+    )
     lower, upper = (float(self.joints[joint].params[f"limit_{end}"][axis]) for end in ("lower", "upper"))
     for name, stop in (("bump", bump), ("droop", droop)):
         if stop is not None and not lower <= stop.at <= upper:
-            rule = f"{name}.at = {stop.at:g} is beyond the limits {lower:g} to {upper:g} of the joint"
+            rule = f"{name}.at = {stop.at:g} is outside the limits {lower:g} to {upper:g} of the joint"
             raise validate.fail(element, rule, "give a value within the limits, or move the limits")
-    return self.add_actuator("joint_strut" if "bump_at" in own else "torsion_spring", label, params | own)
+    return self.add_actuator("joint_strut" if "bump_at" in law else "torsion_spring", label, params | law)
 
 
 def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
@@ -132,11 +136,11 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
     if rest is not None:
         raise validate.fail(element, f"preload and {name} exclude each other", "give one of them")
     if stiffness == 0.0:
-        raise validate.fail(element, "preload needs a stiffness", "give one, or a table of forces")
+        raise validate.fail(element, "preload needs a stiffness", "give a stiffness, or a table of forces")
     return force / stiffness
 
 
-def _law(
+def _law_params(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
     """Return the parameters of a linear spring, or of a strut if needed."""
@@ -144,10 +148,10 @@ def _law(
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)
         return {"stiffness": stiffness, "damping": damping, "rest_length": rest}
-    bound, rebound, curve = _damping(element, damping, plain)
-    own = {"stiffness": stiffness, "rest_length": rest, "bound_damping": bound, "damping": rebound}
+    bound, rebound, curve = _damping_params(element, damping, plain)
+    law = {"stiffness": stiffness, "rest_length": rest, "bound_damping": bound, "damping": rebound}
     for name, stop in (("bump", bump), ("droop", droop)):
-        own.update(_stop(element, name, stop))
+        law.update(_stop_params(element, name, stop))
     if bump is not None and droop is not None and bump.at > droop.at:
         rule = f"bump.at = {bump.at:g} is above droop.at = {droop.at:g}"
         raise validate.fail(element, rule, "give bump.at <= droop.at")
@@ -156,24 +160,24 @@ def _law(
         if stiffness > 0.0 or given:
             rule = "a table excludes stiffness, rest length and preload"
             raise validate.fail(element, rule, "remove them, or include them in the table")
-        forces = _table(element, "table", table)
+        forces = _checked_table(element, "table", table)
         if np.any(np.diff(forces[:, 1]) > 0.0):
             rule = "table: the forces increase with the length"
             raise validate.fail(element, rule, "give forces that do not increase; forces that push apart are positive")
         # The energy is zero at the length with zero force, or at the nearest end of the table.
-        own["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
-    own.update(_columns("table", "length", forces), **_columns("damper", "velocity", curve))
-    return own
+        law["rest_length"] = float(np.interp(0.0, -forces[:, 1], forces[:, 0]))
+    law.update(_table_params("table", "length", forces), **_table_params("damper", "velocity", curve))
+    return law
 
 
-def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Array]:
+def _damping_params(element: str, damping: Any, plain: bool) -> tuple[float, float, Array]:
     """Return the damping in bound and in rebound (N s/m), and the rows of a table."""
     rows = validate.array(element, damping)
     if plain or rows.shape == (2,):
         pair = validate.per_axis(element, "damping", damping, 2)
         bound, rebound = (validate.not_negative(element, "damping", value) for value in pair)
         return bound, rebound, np.zeros((0, 2))
-    rows = _table(element, "damping", damping)
+    rows = _checked_table(element, "damping", damping)
     if np.any(np.diff(rows[:, 1]) < 0.0):
         raise validate.fail(
             element, "damping: the forces decrease with the velocity", "give forces that do not decrease"
@@ -183,7 +187,7 @@ def _damping(element: str, damping: Any, plain: bool) -> tuple[float, float, Arr
     return 0.0, 0.0, rows
 
 
-def _table(element: str, name: str, value: Any) -> Array:
+def _checked_table(element: str, name: str, value: Any) -> Array:
     rows = validate.array(element, value)
     if rows.ndim != 2 or rows.shape[1] != 2 or not 2 <= rows.shape[0] <= MAX_POINTS:
         rule = f"{name} has the shape {rows.shape}"
@@ -195,7 +199,7 @@ def _table(element: str, name: str, value: Any) -> Array:
     return rows
 
 
-def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
+def _stop_params(element: str, name: str, stop: Any) -> dict[str, float]:
     if stop is None:
         return {f"{name}_at": 0.0, f"{name}_stiffness": 0.0, f"{name}_length": math.inf}
     if not isinstance(stop, BumpStop):
@@ -207,7 +211,7 @@ def _stop(element: str, name: str, stop: Any) -> dict[str, float]:
     }
 
 
-def _columns(table: str, abscissa: str, rows: Array) -> dict[str, float]:
+def _table_params(table: str, abscissa: str, rows: Array) -> dict[str, float]:
     points = np.zeros((MAX_POINTS, 2))
     points[: len(rows)] = rows
     columns = {f"{table}_points": float(len(rows))}

@@ -1,9 +1,9 @@
 """Struts: spring-dampers with end stops, separate damping for compression and rebound, and tables of forces.
 
-The force F along the coordinate x is a sum of *pieces*, c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own
-``at`` and its own interval of x. Pieces are the spring, the stops and the linear segments of a table. No piece
-increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of the last and the next
-step,
+The force F along the coordinate x is a sum of *pieces*. A piece is c0 + c1 y + c3 y^3 with y = x - at. Each piece has a
+separate ``at`` and a separate interval of x. Pieces are the spring, the stops and the linear segments of a table. No
+piece increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of the last and the
+next step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
@@ -73,13 +73,18 @@ NUMBERS = {f"STRUT_{name.upper()}": at for at, (name, _, _) in enumerate((*_OWN,
 """Indices of the parameters, for the kernels."""
 
 
-_OF_TURNS = {"m": "rad", "N": "N m", "N/m": "N m/rad", "N s/m": "N m s/rad", "m/s": "rad/s", "-": "-"}
+_ROTATIONAL_UNITS = {"m": "rad", "N": "N m", "N/m": "N m/rad", "N s/m": "N m s/rad", "m/s": "rad/s", "-": "-"}
 
 
-def _parameters(turn: bool) -> tuple[Parameter, ...]:
+def _parameters(rotational: bool) -> tuple[Parameter, ...]:
     """Return the parameters of struts on lines, or on joint coordinates."""
     return tuple(
-        Parameter(name, _OF_TURNS[unit] if turn else unit, doc.replace("length", "angle") if turn else doc, signal)
+        Parameter(
+            name,
+            _ROTATIONAL_UNITS[unit] if rotational else unit,
+            doc.replace("length", "angle") if rotational else doc,
+            signal,
+        )
         for numbers, signal in ((_OWN, True), (_TABLES, False))
         for name, unit, doc in numbers
     )
@@ -96,8 +101,8 @@ class BumpStop:
     Attributes:
         at: length of the spring (m), or joint coordinate (rad or m), at which the stop begins to act.
         stiffness: initial stiffness (N/m or N m/rad).
-        length: compression d (m or rad) at which the force is twice the force of a linear stop, infinite for a linear
-            stop.
+        length: compression d (m or rad) at which the force is twice the force of a linear stop. If ``length`` is
+            infinite, the stop is linear.
     """
 
     at: float
@@ -150,23 +155,23 @@ def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
         a, b: coordinates (num_worlds, n).
     """
     at, lower, upper, c0, c1, c3 = rows
-    way = b - a
-    moves = way != 0.0
+    distance = b - a
+    moves = distance != 0.0
     start, end = np.clip(a, lower, upper), np.clip(b, lower, upper)
     with np.errstate(invalid="ignore", divide="ignore"):
         within = (a >= lower) & (a < upper)
-        share = np.where(moves, (end - start) / way, within)
-        first = np.where(moves, (start - a) / way, 0.0)
-    last = first + share
+        fraction = np.where(moves, (end - start) / distance, within)
+        first = np.where(moves, (start - a) / distance, 0.0)
+    last = first + fraction
     start, end = np.where(moves | within, start, at), np.where(moves | within, end, at)
     # Simpson's rule is exact for cubic functions.
     weights = ((1.0, start, first), (4.0, 0.5 * (start + end), 0.5 * (first + last)), (1.0, end, last))
-    force, slope = np.zeros_like(share), np.zeros_like(share)
+    force, slope = np.zeros_like(fraction), np.zeros_like(fraction)
     for weight, x, s in weights:
         y = x - at
         force = force + weight * (c0 + y * (c1 + c3 * y * y))
         slope = slope + weight * s * (c1 + 3.0 * c3 * y * y)
-    return np.sum(share * force / 6.0, axis=0), np.sum(share * slope / 6.0, axis=0)
+    return np.sum(fraction * force / 6.0, axis=0), np.sum(fraction * slope / 6.0, axis=0)
 
 
 def effort(group: Group, x: Array, rate: Array) -> Array:
@@ -199,7 +204,7 @@ class Strut(LineActuator, RefittedLaw):
     kernel_file: ClassVar[str] = "strut.cuh"
     prefix: ClassVar[str] = "spring"
     picture: ClassVar[str | None] = "coil"
-    parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=False)
+    parameters: ClassVar[tuple[Parameter, ...]] = _parameters(rotational=False)
     readings: ClassVar[tuple[Reading, ...]] = _readings(
         "strut", "m", "distance of the two points", "force that pushes the points apart"
     )
@@ -226,14 +231,14 @@ class Strut(LineActuator, RefittedLaw):
         x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
         if work.scheme == "semi_implicit":
             a = b = x + work.h * rate
-            spring_share, damper_share, velocity = 2.0 * work.h, 2.0, rate
+            spring_factor, damper_factor, velocity = 2.0 * work.h, 2.0, rate
         else:
             before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
             a, b = x - 0.5 * work.h_prev.astype(np.float64) * before, x + 0.5 * work.h * rate
-            spring_share, damper_share = 0.5 * work.h, 2.0 * NEXT
+            spring_factor, damper_factor = 0.5 * work.h, 2.0 * NEXT
             velocity = NEXT * rate + (LAST * before + BEFORE_LAST * before_last)
         spring, damper = mean(springs, a, b), mean(dampers, velocity, velocity)
-        return kick * (spring[0] + damper[0]), -kick * (spring_share * spring[1] + damper_share * damper[1])
+        return kick * (spring[0] + damper[0]), -kick * (spring_factor * spring[1] + damper_factor * damper[1])
 
 
 @register
@@ -243,7 +248,7 @@ class JointStrut(JointActuator, Strut):
     name: ClassVar[str] = "joint_strut"
     turns: ClassVar[bool] = True
     picture: ClassVar[str | None] = "torsion_coil"
-    parameters: ClassVar[tuple[Parameter, ...]] = _parameters(turn=True)
+    parameters: ClassVar[tuple[Parameter, ...]] = _parameters(rotational=True)
     readings: ClassVar[tuple[Reading, ...]] = _readings(
         "joint_strut", "rad", "joint coordinate", "torque along the coordinate"
     )

@@ -14,7 +14,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.control import units
 from gpusim.control.parameters import check_bounds, check_type
-from gpusim.control.trace import Num, Number, Place, Trace, Truth
+from gpusim.control.trace import Num, Number, StateSlot, Trace, Truth
 from gpusim.control.units import Unit
 from gpusim.description.program import Tuned
 from gpusim.errors import ModelError, unknown_name
@@ -43,14 +43,14 @@ class Context:
     Attributes:
         period: sample period (s). With ``max_rate``, the period is a traced number, because the period can differ
             between worlds.
-        shortest: shortest possible sample period (s).
+        min_period: shortest possible sample period (s).
         kinds: shapes and units (:class:`Kind`) of inputs and known outputs, by port.
     """
 
     def __init__(
-        self, trace: Trace, element: str, period: Number, shortest: float, kinds: dict[str, Kind]
+        self, trace: Trace, element: str, period: Number, min_period: float, kinds: dict[str, Kind]
     ) -> None:  # fmt: skip
-        self.trace, self.element, self.period, self.shortest, self.kinds = trace, element, period, shortest, kinds
+        self.trace, self.element, self.period, self.min_period, self.kinds = trace, element, period, min_period, kinds
         self.tuned: dict[str, Tuned] = {}
         self.memory: dict[str, Any] = {}
         self.signals: dict[str, list[int]] = {}
@@ -64,31 +64,31 @@ class Context:
         found: Num = self.memory[f"parameter {name}"]
         return found
 
-    def places(self, name: str, initial: Sequence[float]) -> list[Place]:
-        """Return the state variables with the name ``name`` in the block. The first call allocates the variables."""
+    def add_states(self, name: str, initial: Sequence[float]) -> list[StateSlot]:
+        """Return the state variables of the block named ``name``. The first call allocates the variables."""
         if name not in self.memory:
-            self.memory[name] = [self.trace.place(value) for value in initial]
-        found: list[Place] = self.memory[name]
+            self.memory[name] = [self.trace.add_state(value) for value in initial]
+        found: list[StateSlot] = self.memory[name]
         return found
 
-    def place(self, name: str, initial: float = 0.0) -> Place:
-        """Return one state variable. See :meth:`places`."""
-        return self.places(name, [initial])[0]
+    def add_state(self, name: str, initial: float = 0.0) -> StateSlot:
+        """Return one state variable. See :meth:`add_states`."""
+        return self.add_states(name, [initial])[0]
 
-    def kept(self, name: str) -> Wire:
+    def read_state(self, name: str) -> Wire:
         """Return the values of state variables at the start of the sample."""
-        return [self.trace.kept(place) for place in self.memory[name]]
+        return [self.trace.read_state(slot) for slot in self.memory[name]]
 
-    def keep(self, name: str, values: Sequence[Number]) -> None:
+    def write_state(self, name: str, values: Sequence[Number]) -> None:
         """Set the values of state variables for the next sample."""
-        for place, value in zip(self.memory[name], values, strict=True):
-            self.trace.keep(place, value)
+        for slot, value in zip(self.memory[name], values, strict=True):
+            self.trace.write_state(slot, value)
 
     def select(self, condition: Truth, a: Number, b: Number) -> Num:
         """Return ``a`` if the condition holds, else ``b``."""
         return self.trace.select(condition, a, b)
 
-    def left(self, time: float) -> Number:
+    def decay(self, time: float) -> Number:
         """Return exp(-period / time), the fraction of an exponential decay that remains after one sample period."""
         if isinstance(self.period, Num):
             return self.trace.function("exp", (-1.0 / time) * self.period)
@@ -101,8 +101,8 @@ class Context:
             ModelError: the period differs between worlds.
         """
         if isinstance(self.period, Num):
-            rule = "is computed for one period, and worlds differ in theirs (max_rate)"
-            raise validate.fail(self.element, rule, "put it into another diagram with a fixed rate")
+            rule = "needs one period for all worlds, but with max_rate the worlds can have different periods"
+            raise validate.fail(self.element, rule, "move it to another diagram with a fixed rate")
         return self.period
 
 
@@ -136,8 +136,8 @@ class Block(ABC):
             ModelError: a parameter breaks a rule.
         """
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units of the outputs. ``given``: known shapes and units of the inputs.
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
+        """Return shapes and units of the outputs. ``inputs``: known shapes and units of the inputs.
 
         By default, the outputs have the common shape of the inputs. The unit of the outputs is the parameter ``unit``
         of the block, or else the common unit of the inputs.
@@ -145,16 +145,16 @@ class Block(ABC):
         Raises:
             ModelError: the shapes or units of the inputs do not match. The caller adds the block's name to the message.
         """
-        shape = common_shape(given)
+        shape = common_shape(inputs)
         if "unit" in self.parameters():
             return dict.fromkeys(self.outputs, Kind(shape, units.parse(self.unit)))
-        return dict.fromkeys(self.outputs, Kind(shape, common_unit(given) if self.same_units else None))
+        return dict.fromkeys(self.outputs, Kind(shape, common_unit(inputs) if self.same_units else None))
 
     @abstractmethod
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the outputs of a sample. ``given`` contains all inputs except the inputs in ``waits``."""
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
+        """Return the outputs of a sample. ``inputs`` contains all inputs except the inputs in ``waits``."""
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:  # noqa: B027 (most blocks have no state)
+    def update(self, c: Context, inputs: dict[str, Wire]) -> None:  # noqa: B027 (most blocks have no state)
         """Update the state from all inputs."""
 
     @classmethod
@@ -163,40 +163,40 @@ class Block(ABC):
         return {f.name: f for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
-def common_shape(given: dict[str, Kind]) -> Shape:
-    """Return the common shape of the inputs. Inputs are numbers, or vectors of one common length."""
-    shapes = {kind.shape for kind in given.values()} - {()}
+def common_shape(inputs: dict[str, Kind]) -> Shape:
+    """Return the common shape of the inputs. All vectors must have the same length. Numbers match any shape."""
+    shapes = {kind.shape for kind in inputs.values()} - {()}
     if len(shapes) > 1:
-        listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in given.items())
-        raise ModelError(f"its inputs have different shapes ({listed}); join vectors of one length, or numbers")
+        listed = ", ".join(f"{port} {kind.shape or 'a number'}" for port, kind in inputs.items())
+        raise ModelError(f"its inputs have different shapes ({listed}); connect vectors of equal length, or numbers")
     return shapes.pop() if shapes else ()
 
 
-def common_unit(given: dict[str, Kind]) -> Unit:
+def common_unit(inputs: dict[str, Kind]) -> Unit:
     """Return the common unit of all inputs."""
     found: Unit = None
-    for kind in given.values():
+    for kind in inputs.values():
         if not units.fits(found, kind.unit):
-            listed = ", ".join(f"{port} in {units.shown(k.unit)}" for port, k in given.items())
-            raise ModelError(f"its inputs have different units ({listed}); put a gain with a unit between")
+            listed = ", ".join(f"{port} in {units.shown(k.unit)}" for port, k in inputs.items())
+            raise ModelError(f"its inputs have different units ({listed}); insert a gain with a unit")
         found = kind.unit if found is None else found
     return found
 
 
-def check_numbers(given: dict[str, Kind]) -> None:
+def check_numbers(inputs: dict[str, Kind]) -> None:
     """Check that wires are numbers, not vectors."""
-    for port, kind in given.items():
+    for port, kind in inputs.items():
         if kind.shape:
-            rule = f"{port} takes a number, and the wire has {kind.shape[0]}"
-            raise ModelError(f"{rule}; choose one by a block 'select_element'")
+            rule = f"{port} takes a number, and the wire has {kind.shape[0]} numbers"
+            raise ModelError(f"{rule}; select one number with a block 'select_element'")
 
 
-def check_sizes(given: dict[str, Kind], sizes: dict[str, int]) -> None:
+def check_sizes(inputs: dict[str, Kind], sizes: dict[str, int]) -> None:
     """Check the number of components of wires. ``sizes``: number by port."""
     for port, size in sizes.items():
-        if port in given and given[port].size != size:
-            rule = f"{port} takes {size} number{'s' * (size > 1)}, and the wire has {given[port].size}"
-            raise ModelError(f"{rule}; give as many")
+        if port in inputs and inputs[port].size != size:
+            rule = f"{port} takes {size} number{'s' * (size > 1)}, and the wire has {inputs[port].size}"
+            raise ModelError(f"{rule}; connect {size}")
 
 
 def each(function: Callable[..., Num], *wires: Wire) -> Wire:
@@ -212,13 +212,13 @@ _B = TypeVar("_B", bound=type[Block])
 def block(name: str) -> Callable[[_B], _B]:
     """Return a class decorator that registers a block under its name and makes it a dataclass."""
 
-    def made(cls: _B) -> _B:
+    def register(cls: _B) -> _B:
         cls.kind = name
         dataclass(cls)
         _KINDS[name] = cls
         return cls
 
-    return made
+    return register
 
 
 def block_kinds() -> dict[str, type[Block]]:
@@ -234,20 +234,20 @@ def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
     """
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelError(f"{element}: {unknown_name('kind of block', kind, _KINDS)}")
-    known = _KINDS[kind].parameters()
+    fields = _KINDS[kind].parameters()
     for name in parameters:
-        if name not in known:
-            raise ModelError(f"{element}: {unknown_name(f'parameter of {kind}', name, known)}")
-    required = [n for n, f in known.items() if f.default is f.default_factory is dataclasses.MISSING]
+        if name not in fields:
+            raise ModelError(f"{element}: {unknown_name(f'parameter of {kind}', name, fields)}")
+    required = [n for n, f in fields.items() if f.default is f.default_factory is dataclasses.MISSING]
     missing = [name for name in required if name not in parameters]
     if missing:
         rule = f"a block '{kind}' needs {', '.join(missing)}"
         raise validate.fail(element, rule, f"give {missing[0]}=...")
     parameters = {name: x.item() if isinstance(x, np.generic) else x for name, x in parameters.items()}
     for name, value in parameters.items():
-        check_type(element, name, str(known[name].type), value)
-    made = _KINDS[kind](**parameters)
-    if {"lower", "upper"} <= known.keys():
-        check_bounds(element, made.lower, made.upper)  # type: ignore[attr-defined]
-    made.check(element)
-    return made
+        check_type(element, name, str(fields[name].type), value)
+    new = _KINDS[kind](**parameters)
+    if {"lower", "upper"} <= fields.keys():
+        check_bounds(element, new.lower, new.upper)  # type: ignore[attr-defined]
+    new.check(element)
+    return new

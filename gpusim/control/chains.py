@@ -17,7 +17,7 @@ from gpusim.model.model import Model
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-_KINDS = {ANGLE: "turn", TRANSLATION: "slide"}
+_KINDS = {ANGLE: "revolute", TRANSLATION: "prismatic"}
 """Kind of a joint in a chain, by the type of its only coordinate."""
 
 
@@ -33,16 +33,17 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         tip: label of a site on the last body.
 
     Returns:
-        ``joints`` and ``tip`` (7,). Each joint has ``place`` (7,) (pose in the previous joint's frame), ``axis``,
-        ``kind``, limits, label, and its coordinate in the start pose (``start``).
+        Dict with ``joints`` and ``tip`` (7,). Each joint is a dict with ``pose`` (7,) in the frame of the previous
+        joint, ``axis`` (3,), ``kind`` ("revolute" or "prismatic"), ``lower``, ``upper``, ``label`` and ``start``. The
+        value ``start`` is the coordinate in the start pose of the model.
 
     Raises:
-        ModelError: the body or site is unknown, the chain has no hinge or slide, or the chain has a joint that is not a
-            hinge, a slide or a fixed joint.
+        ModelError: the body or site is unknown, the chain has no hinge and no slide, or the chain has another type of
+            joint. Fixed joints are allowed.
     """
-    found, places = _way(b, base, tip)
+    found, poses = _joint_path(b, base, tip)
     joints: list[dict[str, Any]] = []
-    for joint, place in zip((b.joints[k] for k in found), places, strict=False):
+    for joint, pose in zip((b.joints[k] for k in found), poses, strict=False):
         limits = (float(np.ravel(joint.params.get(k, s))[0]) for k, s in
                   (("limit_lower", -math.inf), ("limit_upper", math.inf)))  # fmt: skip
         lower, upper = (x if math.isfinite(x) else None for x in limits)
@@ -51,16 +52,16 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         start = _coordinate(b, joint, kind, axis)
         joints.append(
             {"axis": axis, "kind": kind, "lower": lower, "upper": upper, "label": joint.label, "start": start}
-            | {"place": _numbers(place)}
+            | {"pose": _numbers(pose)}
         )
-    return {"joints": joints, "tip": _numbers(places[-1])}
+    return {"joints": joints, "tip": _numbers(poses[-1])}
 
 
 def _coordinate(b: ModelBuilder, joint: JointSpec, kind: str, axis: list[float]) -> float:
     """Return the coordinate of a hinge (rad) or slide (m) in the start pose."""
     parent, child = (Transform() if k == WORLD else b.bodies[k].xform for k in (joint.parent, joint.child))
     moved = (parent * joint.parent_xform).inverse() * (child * joint.child_xform)
-    if kind == "slide":
+    if kind == "prismatic":
         return float(np.dot(axis, moved.position))
     x, y, z, w = moved.rotation
     return math.remainder(2.0 * math.atan2(np.dot(axis, (x, y, z)), w), 2.0 * math.pi)
@@ -86,22 +87,22 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         ModelError: as in :func:`chain`, or the model is incomplete, a body in the chain is kinematic, or any body has a
             gravity scale other than 1.
     """
-    found, _ = _way(b, base, tip)
+    found, _ = _joint_path(b, base, tip)
     made, model = chain(b, base, tip), b.finalize()
-    carried = axis_inertia(model, model.parameters["armature"], [g.type.inertia(g) for g in model.groups])[0]
+    axis_inertias = axis_inertia(model, model.parameters["armature"], [g.type.inertia(g) for g in model.groups])[0]
     for joint, entry in zip(found, made["joints"], strict=True):
         axes = [k for k, axis in enumerate(model.axes) if (axis.joint, axis.coordinate) == (joint, 0)]
-        entry |= _mass_behind(model, model.joints[joint]) | {"armature": float(sum(carried[k] for k in axes))}
+        entry |= _carried_mass(model, model.joints[joint]) | {"armature": float(sum(axis_inertias[k] for k in axes))}
     for body in model.bodies:
         if body.gravity_scale != 1.0:
-            rule = f"gravity_scale = {body.gravity_scale:g}, and the chain counts the whole weight of its bodies"
+            rule = f"gravity_scale = {body.gravity_scale:g}, and a chain uses the full weight of its bodies"
             raise validate.fail(body.element, rule, "use gpusim.robotics.Tree instead")
     bodies = [body.label for body in model.bodies]
-    turned = model.bodies[bodies.index(base)].xform.matrix().T @ np.asarray(b.gravity, float)
-    return made | {"gravity": [float(x) for x in turned]}
+    in_base = model.bodies[bodies.index(base)].xform.matrix().T @ np.asarray(b.gravity, float)
+    return made | {"gravity": [float(x) for x in in_base]}
 
 
-def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
+def _joint_path(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transform]]:
     """Return the movable joints, and the pose of each joint relative to the previous joint."""
     element = f"chain from '{base}' to '{tip}'"
     bodies = {body.label: k for k, body in enumerate(b.bodies)}
@@ -109,49 +110,49 @@ def _way(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[Transfor
     for name, known, what in ((base, bodies, "body"), (tip, sites, "site")):
         if name not in known:
             listed = ", ".join(list(known)[:20]) or "none"
-            raise validate.fail(element, f"there is no {what} '{name}'", f"name one: {listed}")
+            raise validate.fail(element, f"there is no {what} '{name}'", f"known: {listed}")
     joints: list[int] = []
     parents = {joint.child: k for k, joint in reversed(list(enumerate(b.joints))) if joint.child >= 0}
-    ahead, body = sites[tip].xform, sites[tip].body
+    next_frame, body = sites[tip].xform, sites[tip].body
     ends: list[Transform] = []
     while body != bodies[base]:
         if body not in parents or len(joints) > len(b.joints):
-            raise validate.fail(element, f"no joint leads from '{base}' to it", "name a body that carries it")
+            raise validate.fail(element, f"no joints connect '{base}' with the tip", "name a body that carries the tip")
         joint = b.joints[parents[body]]
-        after = joint.child_xform.inverse() * ahead
+        pose = joint.child_xform.inverse() * next_frame
         number, body = parents[body], joint.parent
         coordinates = joint_type(joint.kind).kinds(joint)
         if not coordinates and joint_type(joint.kind).holds:
-            ahead = joint.parent_xform * after
+            next_frame = joint.parent_xform * pose
             continue
         if len(coordinates) != 1 or coordinates[0] not in _KINDS or "columns" not in joint.params:
             rule = f"joint '{joint.label}' is {joint.kind}, neither a hinge nor a slide"
-            raise validate.fail(element, rule, "name ends with hinges and slides between them")
-        ends.append(after)
+            raise validate.fail(element, rule, "choose ends with only hinges and slides between them")
+        ends.append(pose)
         joints.append(number)
-        ahead = joint.parent_xform
+        next_frame = joint.parent_xform
     if not joints:
-        raise validate.fail(element, "no joint that moves is between them", "name a body that carries the joints")
-    return joints[::-1], [ahead, *ends[::-1]]
+        raise validate.fail(element, "there is no movable joint between them", "name a body that carries the joints")
+    return joints[::-1], [next_frame, *ends[::-1]]
 
 
-def _mass_behind(model: Model, joint: JointSpec) -> dict[str, Any]:
+def _carried_mass(model: Model, joint: JointSpec) -> dict[str, Any]:
     """Return mass, center of mass and inertia of the child and all welded bodies, in the joint frame on the child."""
     parts = []
-    for body, place in _welded(model, joint):
+    for body, pose in _welded(model, joint):
         spec = model.bodies[body]
         if spec.kinematic:
             raise validate.fail(
                 spec.element, f"is kinematic, and joint '{joint.label}' carries it", "add it without kinematic=True"
             )
-        turn = place.matrix()
-        parts.append((spec.mass, place.apply(spec.com), turn @ np.asarray(spec.inertia) @ turn.T))
+        rotation = pose.matrix()
+        parts.append((spec.mass, pose.apply(spec.com), rotation @ np.asarray(spec.inertia) @ rotation.T))
     mass = math.fsum(m for m, _, _ in parts)
     com: Array = np.sum([m * c for m, c, _ in parts], axis=0) / mass
     inertia = np.zeros((3, 3))
-    for m, c, own in parts:
+    for m, c, about_com in parts:
         arm = c - com
-        inertia += own + m * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
+        inertia += about_com + m * (float(arm @ arm) * np.eye(3) - np.outer(arm, arm))
     six = [inertia[i, j] for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
     return {"mass": float(mass), "com": [float(x) for x in com], "inertia": [float(x) for x in six]}
 
@@ -161,15 +162,15 @@ def _welded(model: Model, joint: JointSpec) -> Iterator[tuple[int, Transform]]:
     waiting, seen = [(joint.child, joint.child_xform.inverse())], {joint.child, WORLD}
     welds = [other for other in model.joints if joint_type(other.kind).welds]
     while waiting:
-        body, place = waiting.pop()
-        yield body, place
+        body, pose = waiting.pop()
+        yield body, pose
         for weld in welds:
             ends = (weld.parent, weld.parent_xform), (weld.child, weld.child_xform)
-            for (near, own), (far, other) in (ends, ends[::-1]):
+            for (near, near_frame), (far, far_frame) in (ends, ends[::-1]):
                 if near == body and far not in seen:
                     seen.add(far)
-                    waiting.append((far, place * own * other.inverse()))
+                    waiting.append((far, pose * near_frame * far_frame.inverse()))
 
 
-def _numbers(place: Transform) -> list[float]:
-    return [*(float(x) for x in place.position), *(float(x) for x in place.rotation)]
+def _numbers(pose: Transform) -> list[float]:
+    return [*(float(x) for x in pose.position), *(float(x) for x in pose.rotation)]

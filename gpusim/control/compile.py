@@ -28,29 +28,29 @@ MAX_PASSES = 64
 def check(flat: Flat) -> None:
     """Check everything that does not need a simulation. See :meth:`Diagram.check`."""
     if not flat.blocks:
-        raise validate.fail(flat.element, "has no block", "add some, with add()")
-    for name, found in flat.blocks.items():
-        for port in found.inputs:
-            if (name, port) not in flat.wires and port not in found.optional:
+        raise validate.fail(flat.element, "has no block", "add blocks with add()")
+    for name, block in flat.blocks.items():
+        for port in block.inputs:
+            if (name, port) not in flat.wires and port not in block.optional:
                 rule = f"its input '{name}.{port}' is open"
                 raise validate.fail(flat.of(name), rule, f"connect something to '{flat.open_ports[name, port]}'")
-    ordered(flat)
-    givers: dict[str, str] = {}
-    for name, found in flat.blocks.items():
-        for label in found.names if isinstance(found, Command) else ():
-            if label in givers:
-                rule = f"blocks '{givers[label]}' and '{name}' both give the command '{label}'"
-                raise validate.fail(flat.element, rule, "give it once; join what comes by a sum or a switch")
-            givers[label] = name
-    labels = [found.label for found in flat.operator_inputs]
+    sort_blocks(flat)
+    writers: dict[str, str] = {}
+    for name, block in flat.blocks.items():
+        for label in block.names if isinstance(block, Command) else ():
+            if label in writers:
+                rule = f"blocks '{writers[label]}' and '{name}' both write the command '{label}'"
+                raise validate.fail(flat.element, rule, "combine the two outputs with a sum or a switch")
+            writers[label] = name
+    labels = [block.label for block in flat.operator_inputs]
     for label in labels:
         if labels.count(label) > 1:
             rule = f"two inputs have the label '{label}'"
             raise validate.fail(flat.element, rule, "give them different labels")
 
 
-def ordered(flat: Flat) -> list[str]:
-    """Sort the blocks.
+def sort_blocks(flat: Flat) -> list[str]:
+    """Return the names of the blocks in execution order.
 
     Raises:
         ModelError: the diagram has an algebraic loop: no block in the loop delays an input to the next sample.
@@ -62,8 +62,8 @@ def ordered(flat: Flat) -> list[str]:
     try:
         return list(graphlib.TopologicalSorter(before).static_order())
     except graphlib.CycleError as error:
-        rule = f"the loop {' -> '.join(error.args[1])} has no block that waits for the next sample"
-        raise validate.fail(flat.element, rule, "put a delay, an integrator or a filter into it") from None
+        rule = f"the loop {' -> '.join(error.args[1])} is algebraic: each output depends on the same sample"
+        raise validate.fail(flat.element, rule, "insert a delay, an integrator or a filter") from None
 
 
 def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: float) -> dict[Port, Kind]:
@@ -75,13 +75,13 @@ def _kinds(flat: Flat, order: list[str], signals: Mapping[str, Any], period: flo
             known |= {(name, port): kind for port, kind in _outputs(flat, name, known, signals, period).items()}
         if known == before:
             return known
-    raise validate.fail(flat.element, "shapes of wires grow around a loop", "take a block 'mux' out of it")
+    raise validate.fail(flat.element, "a loop makes its wires longer and longer", "remove a block 'mux' from the loop")
 
 
-def _given(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
+def _input_kinds(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
     """Return the known shapes and units of a block's inputs."""
-    found, given = flat.blocks[name], {}
-    for port in found.inputs:
+    block, given = flat.blocks[name], {}
+    for port in block.inputs:
         source = flat.wires.get((name, port))
         if source is None:
             given[port] = Kind()
@@ -93,21 +93,21 @@ def _given(flat: Flat, name: str, known: dict[Port, Kind]) -> dict[str, Kind]:
 def _outputs(
     flat: Flat, name: str, known: dict[Port, Kind], signals: Mapping[str, Any], period: float
 ) -> dict[str, Kind]:
-    found, element = flat.blocks[name], flat.of(name)
-    if isinstance(found, Signal):
-        for signal in found.names:
+    block, element = flat.blocks[name], flat.of(name)
+    if isinstance(block, Signal):
+        for signal in block.names:
             if signal not in signals and signal.startswith(f"{Flat.prefix}."):
                 rule = f"signal '{signal}' is not a wire of a diagram added before this one"
                 raise validate.fail(element, rule, "add that diagram first, or correct the name")
             if signal not in signals:
                 raise ModelError(f"{element}: {unknown_name('signal', signal, signals)}")
-        infos = [signals[signal] for signal in found.names]
+        infos = [signals[signal] for signal in block.names]
         size = sum(int(np.prod(info.shape)) for info in infos)
-        one = isinstance(found.signal, str) and not infos[0].shape
+        one = isinstance(block.signal, str) and not infos[0].shape
         parsed = {units.parse(info.unit) for info in infos}
         return {"out": Kind(() if one else (size,), parsed.pop() if len(parsed) == 1 else None)}
     try:
-        return found.wires(_given(flat, name, known), period)
+        return block.wires(_input_kinds(flat, name, known), period)
     except ModelError as error:
         raise ModelError(f"{element}: {error}") from None
 
@@ -118,13 +118,13 @@ def _check_commands(flat: Flat, kinds: dict[Port, Kind], commands: Mapping[str, 
     Raises:
         ModelError: the units differ.
     """
-    for name, found in flat.blocks.items():
-        wire = _given(flat, name, kinds)["in"].unit if isinstance(found, Command) else None
-        for label in found.names if isinstance(found, Command) and wire else ():
+    for name, block in flat.blocks.items():
+        wire = _input_kinds(flat, name, kinds)["in"].unit if isinstance(block, Command) else None
+        for label in block.names if isinstance(block, Command) and wire else ():
             if not units.fits(wire, units.parse(commands.get(label))):
-                takes = commands[label] if commands[label] != "-" else "a share"
+                takes = commands[label] if commands[label] != "-" else "a fraction"
                 rule = f"its wire is in {units.shown(wire)}, and command '{label}' takes {takes}"
-                raise validate.fail(flat.of(name), rule, "put a gain with a unit between")
+                raise validate.fail(flat.of(name), rule, "insert a gain with a unit")
 
 
 def compile_flat(
@@ -133,63 +133,63 @@ def compile_flat(
 ) -> Program:  # fmt: skip
     """Compile a flat diagram. See :meth:`Diagram.compile`."""
     check(flat)
-    for name, found in flat.blocks.items():
-        if isinstance(found, Inport):
-            rule = "is an input of a subsystem, and the diagram is used alone"
-            raise validate.fail(flat.of(name), rule, "put an 'input' or a 'signal' in its place")
+    for name, block in flat.blocks.items():
+        if isinstance(block, Inport):
+            rule = "works only in a subsystem"
+            raise validate.fail(flat.of(name), rule, "use an 'input' or a 'signal' instead")
     fastest = flat.rate if flat.max_rate is None else flat.max_rate
     period = dt if fastest is None else 1.0 / fastest
     if period < dt * (1.0 - 1e-9):
         rule = f"its period of {period:g} s is shorter than the step of {dt:g} s"
-        raise validate.fail(flat.element, rule, f"give a rate of {1.0 / dt:g} at most, or a smaller step")
-    order = ordered(flat)
+        raise validate.fail(flat.element, rule, f"give a rate of at most {1.0 / dt:g} Hz, or a smaller step")
+    order = sort_blocks(flat)
     kinds = _kinds(flat, order, signals, period)
     _check_commands(flat, kinds, commands or {})
     # Diagrams with equal seeds must have different noise. The seeds of sensors already depend on their labels.
     streams = 0 if flat.prefix == "sensor" else zlib.crc32(flat.label.encode())
     trace = Trace(initial=[0.0] * HEAD, streams=streams)
-    own_period: Number = period
+    sample_period: Number = period
     if flat.max_rate is not None:
-        own_period = 1.0 / trace.parameter(flat.rate or flat.max_rate)
+        sample_period = 1.0 / trace.parameter(flat.rate or flat.max_rate)
     labels = {id(b): input_label(path, b) for path, b in flat.blocks.items() if isinstance(b, Input)}
     read: dict[str, list[int]] = {}
     contexts: dict[str, Context] = {}
     values: dict[Port, Wire] = {}
     wires: list[WireInfo] = []
     for name in order:
-        found, element = flat.blocks[name], flat.of(name)
-        own = _given(flat, name, kinds) | {port: kinds[name, port] for port in found.outputs}
-        c = contexts[name] = Context(trace, element, own_period, period, own)
-        _places_outside(c, found, element, signals, controls, read, labels)
-        made = found.run(c, _wire_values(trace, flat, name, values, waiting=False))
-        for port in found.outputs:
-            values[name, port] = made[port]
-            wires.append(_kept_wire(flat, trace, name, port, kinds[name, port], made[port]))
+        block, element = flat.blocks[name], flat.of(name)
+        port_kinds = _input_kinds(flat, name, kinds) | {port: kinds[name, port] for port in block.outputs}
+        c = contexts[name] = Context(trace, element, sample_period, period, port_kinds)
+        _assign_columns(c, block, element, signals, controls, read, labels)
+        outputs = block.run(c, _wire_values(trace, flat, name, values, waiting=False))
+        for port in block.outputs:
+            values[name, port] = outputs[port]
+            wires.append(_store_wire(flat, trace, name, port, kinds[name, port], outputs[port]))
     for name in order:
         flat.blocks[name].update(contexts[name], _wire_values(trace, flat, name, values, waiting=True))
     return _program(flat, trace, period, list(read), contexts, wires, sum(map(len, read.values())))
 
 
-def _places_outside(
-    c: Context, found: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
+def _assign_columns(
+    c: Context, block: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
     read: dict[str, list[int]], labels: dict[int, str],
 ) -> None:  # fmt: skip
     """Assign columns to the signals and commands that a block reads or writes."""
-    if isinstance(found, Signal):
+    if isinstance(block, Signal):
         c.signals["out"] = []
-        for signal in found.names:
+        for signal in block.names:
             info = signals[signal]
             if info.forward:
-                rule = f"signal '{signal}' is found by a trial of the next step"
-                raise validate.fail(element, rule, "read one of the state, or of a sensor")
+                rule = f"signal '{signal}' needs a trial of the next step"
+                raise validate.fail(element, rule, "read a signal of the state or of a sensor")
             if signal not in read:
                 first = sum(map(len, read.values()))
                 read[signal] = list(range(first, first + int(np.prod(info.shape))))
             c.signals["out"] += read[signal]
-    elif isinstance(found, Input):
-        c.commands["out"] = controls[labels[id(found)]]
-    elif isinstance(found, Command):
-        for label in found.names:
+    elif isinstance(block, Input):
+        c.commands["out"] = controls[labels[id(block)]]
+    elif isinstance(block, Command):
+        for label in block.names:
             if label not in controls:
                 raise ModelError(f"{element}: {unknown_name('command', label, controls)}")
             if label in labels.values():
@@ -200,24 +200,24 @@ def _places_outside(
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
     """Return the inputs of a block."""
-    found, given = flat.blocks[name], {}
-    for port in found.inputs:
+    block, given = flat.blocks[name], {}
+    for port in block.inputs:
         source = flat.wires.get((name, port))
         if source is None:
-            given[port] = [trace.constant(found.optional[port])]
-        elif waiting or port not in found.waits:
+            given[port] = [trace.constant(block.optional[port])]
+        elif waiting or port not in block.waits:
             given[port] = values[source]
     return given
 
 
-def _kept_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
+def _store_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
     """Allocate a state variable for the value of a wire."""
-    places = [trace.place(0.0) for _ in values]
-    for place, value in zip(places, values, strict=True):
-        trace.keep(place, value)
+    slots = [trace.add_state(0.0) for _ in values]
+    for slot, value in zip(slots, values, strict=True):
+        trace.write_state(slot, value)
     full = f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}" + (f".{port}" if port != "out" else "")
     unit = units.shown(kind.unit)
-    return WireInfo(full, kind.shape, unit, f"{port} of block {name}, last sample", tuple(p.at for p in places))
+    return WireInfo(full, kind.shape, unit, f"{port} of block {name}, last sample", tuple(slot.index for slot in slots))
 
 
 def _program(
@@ -225,16 +225,16 @@ def _program(
     wires: list[WireInfo], width: int,
 ) -> Program:  # fmt: skip
     tuned = {
-        f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": found
+        f"{flat.prefix}.{flat.label}.{name.replace(SEPARATOR, '.')}.{parameter}": spec
         for name, c in contexts.items()
-        for parameter, found in c.tuned.items()
+        for parameter, spec in c.tuned.items()
     }
     rate_at = None if flat.max_rate is None else 0  # the first parameter that compile_flat makes
     if flat.max_rate is not None:
-        doc = "samples a second"
-        own = Tuned(0, 0.0, flat.max_rate, above=True, unit="Hz", doc=doc)
-        tuned[f"{flat.prefix}.{flat.label}.{CLOCK}.rate"] = own
-    listed = {name: np.array(values) for name, values in trace.tables.items()}
+        doc = "samples per second"
+        rate = Tuned(0, 0.0, flat.max_rate, above=True, unit="Hz", doc=doc)
+        tuned[f"{flat.prefix}.{flat.label}.{CLOCK}.rate"] = rate
+    tables = {name: np.array(values) for name, values in trace.tables.items()}
     body = "\n".join(f"    {line}" for line in ["rows = np.arange(len(s))", *trace.numpy])
     source = f"def run(given, par, s, control):\n{body}\n"
     names: dict[str, Any] = {
@@ -243,26 +243,26 @@ def _program(
         "noise": noise,
         "INFINITE": np.inf,
         "NOT_A_NUMBER": np.nan,
-        **listed,
+        **tables,
     }
     names |= {name: python for name, (_, python) in trace.calls.items()}
     exec(compile(source, f"<{flat.element}>", "exec"), names)  # noqa: S102 (trace.py generates the source)
     run = names["run"]
 
-    def quietly(given: Array, par: Array, s: Array, control: Array, last: Array | None = None) -> None:
+    def run_quietly(given: Array, par: Array, s: Array, control: Array, last: Array | None = None) -> None:
         with np.errstate(all="ignore"):
             run(given, par, s, control)
 
-    tables = [
+    table_lines = [
         f"GPUSIM_TABLE double {name}[] = {{{', '.join(trace._text(x) for x in values.tolist())}}};"
-        for name, values in listed.items()
+        for name, values in tables.items()
     ]
     helpers = [text for text, _ in trace.calls.values() if text]
-    host = any(found.host for found in flat.blocks.values())
+    host = any(block.host for block in flat.blocks.values())
     return Program(
         label=flat.label, period=period, signals=read, initial=np.array(trace.initial),
         parameters=np.array(trace.parameters), tuned=tuned, wires=wires, inputs=flat.operator_inputs,
-        drives=flat.driven, cpp="\n".join(trace.cpp), helpers="\n".join([*tables, *helpers]), run=quietly,
+        drives=flat.driven, cpp="\n".join(trace.cpp), helpers="\n".join([*table_lines, *helpers]), run=run_quietly,
         numpy=source, host=host, operations=len(trace.cpp), rate_at=rate_at, rings=trace.rings,
         width=width,
     )  # fmt: skip

@@ -48,7 +48,7 @@ class Handle:
         ports = self.diagram.ports(self.name)[0]
         if len(sources) > len(ports):
             rule = f"has {len(ports)} inputs, and {len(sources)} sources are given"
-            raise validate.fail(f"{self.diagram.element} block '{self.name}'", rule, "give fewer")
+            raise validate.fail(f"{self.diagram.element} block '{self.name}'", rule, f"give at most {len(ports)}")
         for port, source in (dict(zip(ports, sources, strict=False)) | by_port).items():
             self.diagram.connect(source, self[port])
         return self
@@ -131,8 +131,8 @@ class Diagram(NamesMoved):
         if not isinstance(diagram, Diagram):
             raise validate.fail(self._of(name), f"{diagram!r} is not a Diagram", "give a gpusim.control.Diagram")
         if diagram is self or diagram.holds(self):
-            rule = f"diagram '{diagram.label}' would hold itself"
-            raise validate.fail(self._of(name), rule, "give a diagram that does not have this one in it")
+            rule = f"diagram '{diagram.label}' would contain itself"
+            raise validate.fail(self._of(name), rule, "give a diagram that does not contain this diagram")
         self.blocks[name] = Subsystem(diagram)
         return Handle(self, name)
 
@@ -155,13 +155,13 @@ class Diagram(NamesMoved):
         """
         begin = self._output(source)
         if not targets:
-            raise validate.fail(self.element, f"connect({source!s}) names no target", "give one input at least")
+            raise validate.fail(self.element, f"connect({source!s}) names no target", "give at least one input")
         for target in targets:
             end = self._input(target)
             if end in self.wires:
                 driver = ".".join(self.wires[end])
                 rule = f"'{'.'.join(end)}' has a wire from '{driver}' already"
-                raise validate.fail(self.element, rule, "join what comes by a block 'sum', or another port")
+                raise validate.fail(self.element, rule, "combine the outputs with a block 'sum', or use another port")
             self.wires[end] = begin
 
     def disconnect(self, target: Handle | str) -> None:
@@ -180,9 +180,9 @@ class Diagram(NamesMoved):
             rule = f"{name!r} is not a valid block name"
             raise validate.fail(self.element, rule, "give one word without . : / * ? [ and spaces")
         if name in self.blocks:
-            raise validate.fail(self.element, f"there is a block '{name}' already", "give another name")
+            raise validate.fail(self.element, f"block '{name}' exists already", "give another name")
         if name == CLOCK and self.max_rate is not None:
-            rule = f"'{CLOCK}' is the clock of a diagram in whose rate worlds differ"
+            rule = f"'{CLOCK}' is the name of the clock of a diagram with max_rate"
             raise validate.fail(self.element, rule, "give the block another name")
 
     def _of(self, name: str) -> str:
@@ -213,7 +213,7 @@ class Diagram(NamesMoved):
         if isinstance(given, Handle):
             if given.diagram is not self:
                 rule = f"block '{given.name}' belongs to diagram '{given.diagram.label}'"
-                raise validate.fail(self.element, rule, "join blocks of one diagram")
+                raise validate.fail(self.element, rule, "connect blocks of one diagram")
             return given.name
         if not isinstance(given, str):
             raise validate.fail(self.element, f"{given!r} is not a port", 'give "block" or "block.port"')
@@ -231,7 +231,7 @@ class Diagram(NamesMoved):
         ports = self.ports(name)[output]
         what = "output" if output else "input"
         if not ports:
-            raise validate.fail(self._of(name), f"has no {what}", "join another block")
+            raise validate.fail(self._of(name), f"has no {what}", "connect another block")
         if not dot:
             port = self._only(name, ports, what)
         if port not in ports:
@@ -332,16 +332,16 @@ class Diagram(NamesMoved):
 
         for name, found in self.blocks.items():
             given = {port: driver((name, port)) for port in self.ports(name)[0]}
-            nothing = {port: open_port((name, port)) for port, source in given.items() if source is None}
+            open_ports = {port: open_port((name, port)) for port, source in given.items() if source is None}
             if isinstance(found, Subsystem):
-                found.diagram._flatten(prefix + name + SEPARATOR, out, given, nothing)
+                found.diagram._flatten(prefix + name + SEPARATOR, out, given, open_ports)
             elif found.kind != "inport" or not prefix:
                 out.blocks[prefix + name] = found
-                out.open_ports |= {(prefix + name, port): outer_port for port, outer_port in nothing.items()}
+                out.open_ports |= {(prefix + name, port): outer_port for port, outer_port in open_ports.items()}
                 out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}
 
     def check(self) -> None:
-        """Check everything that does not need a simulation: open inputs, algebraic loops, repeated commands and labels.
+        """Check for open inputs, algebraic loops, and repeated commands and labels. The checks need no simulation.
 
         Raises:
             ModelError: a check fails.

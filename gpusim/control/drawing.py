@@ -56,13 +56,13 @@ def save_svg(diagram: Diagram, path: str | os.PathLike[str]) -> None:
 
 def _rect(box: Box, radius: float, more: str = "") -> str:
     fill, frame = COLORS[box.role]
-    place = f"x='{box.x:.1f}' y='{box.y:.1f}' width='{box.width:.1f}' height='{box.height:.1f}' rx='{radius:g}'"
-    return f"<rect {place} fill='{fill}' stroke='{frame}' stroke-width='1.2'{more}/>"
+    attributes = f"x='{box.x:.1f}' y='{box.y:.1f}' width='{box.width:.1f}' height='{box.height:.1f}' rx='{radius:g}'"
+    return f"<rect {attributes} fill='{fill}' stroke='{frame}' stroke-width='1.2'{more}/>"
 
 
 def _text(x: float, y: float, text: str, size: float, color: str, anchor: str = "middle", more: str = "") -> str:
-    place = f"x='{x:.1f}' y='{y:.1f}' font-size='{size:g}' fill='{color}' text-anchor='{anchor}'{more}"
-    return f"<text {place}>{escape(text, quote=False)}</text>"
+    attributes = f"x='{x:.1f}' y='{y:.1f}' font-size='{size:g}' fill='{color}' text-anchor='{anchor}'{more}"
+    return f"<text {attributes}>{escape(text, quote=False)}</text>"
 
 
 def _frame(box: Box) -> str:

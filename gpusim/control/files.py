@@ -84,18 +84,18 @@ def _block(diagram: Any, name: str, found: Any) -> dict[str, Any]:
         return {"kind": SUBSYSTEM, **label, **_layout(found.diagram)}
     element = f"{diagram.element} block '{name}'"
     if found.host:
-        rule = f"a block '{found.kind}' is a function of this program, which no file keeps"
-        raise validate.fail(element, rule, "take a block 'expression', or add it after Diagram.load")
+        rule = f"a block '{found.kind}' contains a Python function, which a file cannot store"
+        raise validate.fail(element, rule, "use a block 'expression', or add the block after Diagram.load")
     out: dict[str, Any] = {"kind": found.kind}
     for parameter, field in found.parameters().items():
         value = _plain(element, parameter, getattr(found, parameter))
-        usual = _usual(field)
-        if usual is dataclasses.MISSING or value != _plain(element, parameter, usual):
+        default = _default(field)
+        if default is dataclasses.MISSING or value != _plain(element, parameter, default):
             out[parameter] = value
     return out
 
 
-def _usual(field: dataclasses.Field[Any]) -> Any:
+def _default(field: dataclasses.Field[Any]) -> Any:
     """Return the default of a parameter, or MISSING if it has none."""
     return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
@@ -110,7 +110,9 @@ def _plain(element: str, name: str, value: Any) -> Any:
         return [_plain(element, name, item) for item in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _plain(element, name, item) for key, item in value.items()}
-    raise validate.fail(element, f"{name} = {value!r} is not kept by files", "give numbers, texts or lists of them")
+    raise validate.fail(
+        element, f"{name} = {value!r} cannot be stored in a file", "give numbers, texts or lists of them"
+    )
 
 
 # Reading.
@@ -147,11 +149,11 @@ def from_layout(make: Any, found: Any, name: str) -> Any:
         rule = "is empty" if found is None else "is not a mapping"
         raise validate.fail(name, rule, "begin with label, blocks and wires, each with a colon")
     if "label" not in found:
-        raise validate.fail(_place(name, line_of(found)), "has no label", "give one, as 'label: lift'")
+        raise validate.fail(_location(name, line_of(found)), "has no label", "add a line such as 'label: lift'")
     return _Loader(make, name).diagram(found, "")
 
 
-def _place(name: str, line: int) -> str:
+def _location(name: str, line: int) -> str:
     return f"{name} line {line}" if line else name
 
 
@@ -162,7 +164,7 @@ class _Loader:
         self._make, self._name = make, name
 
     def _at(self, line: int, path: str = "") -> str:
-        return _place(self._name, line) + (f", block '{path}'" if path else "")
+        return _location(self._name, line) + (f", block '{path}'" if path else "")
 
     def diagram(self, found: Any, path: str) -> Any:
         """Build a diagram, or the subsystem at ``path``."""
@@ -177,13 +179,13 @@ class _Loader:
             raise validate.fail(self._at(line, path), rule, "give 'blocks:' with a line 'name: {kind: ...}' each")
         label = found.get("label", path.rpartition("/")[2])
         line = line_of(found, "label" if "label" in found else "rate")
-        made = self._reported(line, path, lambda: self._make(label, found.get("rate"), found.get("max_rate")))
+        made = self._with_location(line, path, lambda: self._make(label, found.get("rate"), found.get("max_rate")))
         for name, given in blocks.items():
             self._block(made, name, given, line_of(blocks, name), path)
         self._wires(made, found, path)
         return made
 
-    def _reported(self, line: int, path: str, act: Any) -> Any:
+    def _with_location(self, line: int, path: str, act: Any) -> Any:
         """Call ``act``, and add the position in the file to a ModelError."""
         try:
             return act()
@@ -200,19 +202,21 @@ class _Loader:
         kind, kinds = given["kind"], block_kinds()
         if kind == SUBSYSTEM:
             inner = self.diagram(given, path)
-            self._reported(line, "", lambda: made.add_subsystem(name, inner))
+            self._with_location(line, "", lambda: made.add_subsystem(name, inner))
             return
         if not isinstance(kind, str) or kind not in kinds:
             error = unknown_name("kind of block", str(kind), (*kinds, SUBSYSTEM))
             raise ModelError(f"{self._at(line_of(given, 'kind'), path)}: {error}")
         if kinds[kind].host:
-            rule = f"a block '{kind}' is a function of a program, which no file keeps"
-            raise validate.fail(self._at(line, path), rule, "take a block 'expression', or add it after Diagram.load")
-        parameters = {key: _bare(value) for key, value in given.items() if key != "kind"}
+            rule = f"a block '{kind}' contains a Python function, which a file cannot store"
+            raise validate.fail(
+                self._at(line, path), rule, "use a block 'expression', or add the block after Diagram.load"
+            )
+        parameters = {key: _to_plain(value) for key, value in given.items() if key != "kind"}
         for key, field in kinds[kind].parameters().items():
             if key in parameters:
                 check_type(self._at(line_of(given, key), path), key, str(field.type), parameters[key])
-        self._reported(line, "", lambda: made.add(kind, name, **parameters))
+        self._with_location(line, "", lambda: made.add(kind, name, **parameters))
 
     def _wires(self, made: Any, found: Any, path: str) -> None:
         wires = found.get("wires")
@@ -225,13 +229,13 @@ class _Loader:
             line = line_of(wires, number)
             good = isinstance(wire, list) and len(wire) == 2 and isinstance(wire[1], str)
             if not good or isinstance(wire[0], bool) or not isinstance(wire[0], str | int | float):
-                rule = f"the wire {_bare(wire)!r} is not a pair of a source and a target"
+                rule = f"the wire {_to_plain(wire)!r} is not a pair of a source and a target"
                 raise validate.fail(self._at(line, path), rule, "write '- [pid.out, valve.in]'")
-            self._reported(line, "", lambda wire=wire: made.connect(wire[0], wire[1]))
+            self._with_location(line, "", lambda wire=wire: made.connect(wire[0], wire[1]))
 
 
-def _bare(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Copy a value to plain dicts and lists, without line numbers."""
     if isinstance(value, dict):
-        return {key: _bare(item) for key, item in value.items()}
-    return [_bare(item) for item in value] if isinstance(value, list) else value
+        return {key: _to_plain(item) for key, item in value.items()}
+    return [_to_plain(item) for item in value] if isinstance(value, list) else value

@@ -50,7 +50,7 @@ class Flat:
         """Operator inputs of the diagram, with the labels of their commands in the simulation."""
         return [
             OperatorInput(
-                input_label(path, found), float(found.default), found.least, float(found.upper),
+                input_label(path, found), float(found.default), found.range_lower, float(found.upper),
                 found.unit or "", tuple(found.keys), found.axis, found.switch,
             )
             for path, found in self.blocks.items()

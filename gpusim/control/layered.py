@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 Point = tuple[float, float]
-GAP, LANE, CHANNEL, TURN = 22.0, 11.0, 56.0, 30.0
+GAP, LANE, CHANNEL, BEND = 22.0, 11.0, 56.0, 30.0
 """Distances between boxes in a column, between wires, and between columns, and the bend size of wires to the left."""
 SWEEPS = 12
 
@@ -45,7 +45,7 @@ class Edge:
 
 
 @dataclass
-class Placed:
+class LayoutResult:
     """Result of the layout: upper left corners of the boxes, points of each wire, and total size.
 
     A wire has a first point, and then three points per cubic Bezier curve.
@@ -61,9 +61,9 @@ Stop = tuple[int, float]
 """Point of a wire: index of a box or lane, and offset below the middle of this box or lane."""
 
 
-def place(nodes: list[Node], edges: list[Edge]) -> Placed:
+def lay_out(nodes: list[Node], edges: list[Edge]) -> LayoutResult:
     """Lay out boxes and wires. Equal inputs give equal layouts."""
-    return _Layout(nodes, edges).placed() if nodes else Placed()
+    return _Layout(nodes, edges).result() if nodes else LayoutResult()
 
 
 def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]:
@@ -73,15 +73,15 @@ def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]
     for edge in edges:
         after[edge.source].append(edge)
     back, order = _walk(after, sorted(range(len(nodes)), key=lambda k: (k in fed, k)))
-    ahead = [[edge for edge in out if edge not in back] for out in after]
+    forward_edges = [[edge for edge in out if edge not in back] for out in after]
     layer = [0] * len(nodes)
     for k in reversed(order):
-        for edge in ahead[k]:
+        for edge in forward_edges[k]:
             layer[edge.target] = max(layer[edge.target], layer[k] + 1)
     last = max(layer)
     for k, node in enumerate(nodes):
-        if k not in fed and ahead[k] and node.pin >= 0:
-            layer[k] = min(layer[edge.target] for edge in ahead[k]) - 1  # place a source next to its target
+        if k not in fed and forward_edges[k] and node.pin >= 0:
+            layer[k] = min(layer[edge.target] for edge in forward_edges[k]) - 1  # put a source next to its target
         if node.pin > 0 and not after[k]:
             layer[k] = last
     return layer, back
@@ -95,17 +95,17 @@ def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[i
         stack = [] if state[start] else [(start, iter(after[start]))]
         state[start] = state[start] or 1
         while stack:
-            k, rest = stack[-1]
-            way = next(rest, None)
-            if way is None:
+            k, remaining = stack[-1]
+            edge = next(remaining, None)
+            if edge is None:
                 stack.pop()
                 state[k] = 2
                 order.append(k)
-            elif state[way.target] == 1:
-                back.add(way)
-            elif state[way.target] == 0:
-                state[way.target] = 1
-                stack.append((way.target, iter(after[way.target])))
+            elif state[edge.target] == 1:
+                back.add(edge)
+            elif state[edge.target] == 0:
+                state[edge.target] = 1
+                stack.append((edge.target, iter(after[edge.target])))
     return back, order
 
 
@@ -117,10 +117,10 @@ class _Layout:
         self.layer, self.back = columns(nodes, edges)
         self.heights = [node.height for node in nodes]
         self.lanes: dict[tuple[int, int, int, bool], int] = {}
-        self.ways = [self._way(edge) for edge in edges]
+        self.routes = [self._route(edge) for edge in edges]
         self.near: tuple[list[list[tuple[int, float, float]]], ...] = tuple([[] for _ in self.heights] for _ in "lr")
         """Left and right neighbors of each item: (neighbor, wire offset at the neighbor, wire offset at the item)."""
-        links = {link: None for way in self.ways for link in pairwise(way)}
+        links = {link: None for route in self.routes for link in pairwise(route)}
         for (a, ya), (b, yb) in links:
             if self.layer[a] > self.layer[b]:
                 a, ya, b, yb = b, yb, a, ya
@@ -130,7 +130,7 @@ class _Layout:
         self.rows = [[k for k, at in enumerate(self.layer) if at == n] for n in range(max(self.layer) + 1)]
         self.rank, self.y = [0.0] * len(self.heights), [0.0] * len(self.heights)
 
-    def _way(self, edge: Edge) -> list[Stop]:
+    def _route(self, edge: Edge) -> list[Stop]:
         """Return the points of a wire: its two ends, and one lane in each column between the ends."""
         a, b, back = self.nodes[edge.source], self.nodes[edge.target], edge in self.back
         s, t = self.layer[edge.source], self.layer[edge.target]
@@ -161,8 +161,8 @@ class _Layout:
 
     def _number(self, row: list[int] | None = None) -> None:
         for one in self.rows if row is None else [row]:
-            for place_, k in enumerate(one):
-                self.rank[k] = float(place_)
+            for position, k in enumerate(one):
+                self.rank[k] = float(position)
 
     def _port_rank(self, k: int, y: float) -> float:
         return self.rank[k] + y / (self.heights[k] + 1.0)
@@ -191,36 +191,36 @@ class _Layout:
 
     def _level_row(self, row: list[int], sides: tuple[int, ...]) -> None:
         """Move the items of a column to minimize the squared vertical distances to their neighbors."""
-        apart = [0.5 * (self.heights[a] + self.heights[b]) for a, b in pairwise(row)]
-        room = [GAP if max(pair) < len(self.nodes) else LANE for pair in pairwise(row)]
-        offsets = np.array([0.0, *accumulate(a + b for a, b in zip(apart, room, strict=True))])
+        half_heights = [0.5 * (self.heights[a] + self.heights[b]) for a, b in pairwise(row)]
+        gaps = [GAP if max(pair) < len(self.nodes) else LANE for pair in pairwise(row)]
+        offsets = np.array([0.0, *accumulate(a + b for a, b in zip(half_heights, gaps, strict=True))])
         found = [[self.y[o] + y - own for side in sides for o, y, own in self.near[side][k]] for k in row]
-        wishes = [sum(f) / len(f) if f else self.y[k] for f, k in zip(found, row, strict=True)]
+        targets = [sum(f) / len(f) if f else self.y[k] for f, k in zip(found, row, strict=True)]
         weights = [len(f) or 0.05 for f in found]
-        levels = isotonic_regression(np.array(wishes) - offsets, weights=weights).x + offsets
+        levels = isotonic_regression(np.array(targets) - offsets, weights=weights).x + offsets
         for k, level in zip(row, levels, strict=True):
             self.y[k] = float(level)
 
-    def placed(self) -> Placed:
+    def result(self) -> LayoutResult:
         """Compute the whole layout."""
         self._order()
         self._level()
         boxes = range(len(self.nodes))
         widths = [max((self.nodes[k].width for k in row if k in boxes), default=0.0) for row in self.rows]
-        margin = TURN if self.back else 0.0
+        margin = BEND if self.back else 0.0
         lefts = list(accumulate((width + CHANNEL for width in widths), initial=margin))
-        out = Placed(width=lefts[-1] - CHANNEL + margin)
+        out = LayoutResult(width=lefts[-1] - CHANNEL + margin)
         for k, node in enumerate(self.nodes):
             x = lefts[self.layer[k]] + 0.5 * (widths[self.layer[k]] - node.width)
             out.corners.append((x, self.y[k] - 0.5 * node.height))
         rights = [left + width for left, width in zip(lefts, widths, strict=False)]
-        for edge, way in zip(self.edges, self.ways, strict=True):
+        for edge, route in zip(self.edges, self.routes, strict=True):
             stops: list[Point] = []
-            for number, (k, dy) in enumerate(way):
+            for number, (k, dy) in enumerate(route):
                 xs = lefts[self.layer[k]], rights[self.layer[k]]
                 if number == 0:
                     xs = out.corners[k][0] + self.nodes[k].width, xs[1]
-                elif number == len(way) - 1:
+                elif number == len(route) - 1:
                     xs = xs[0], out.corners[k][0]
                 elif edge in self.back:
                     xs = xs[::-1]
@@ -231,8 +231,8 @@ class _Layout:
 
 
 def _curve(stops: list[Point]) -> list[Point]:
-    """Join points by horizontal lines, bends and U-turns."""
-    points, bulge = stops[:1], TURN
+    """Join points by horizontal lines, bends and U-shaped curves."""
+    points, bulge = stops[:1], BEND
     for (x, y), (u, v) in pairwise(stops):
         if x != u:
             points += [(0.5 * (x + u), y), (0.5 * (x + u), v), (u, v)]

@@ -12,7 +12,7 @@ from gpusim.control.blocks.logic import Logic, StateMachine
 from gpusim.control.blocks.sources import Input
 from gpusim.control.diagram import Diagram, Subsystem
 from gpusim.control.flat import SEPARATOR, Port
-from gpusim.control.layered import Edge, Node, Placed, Point
+from gpusim.control.layered import Edge, LayoutResult, Node, Point
 
 LETTER, LINE = 5.7, 13.0
 """Width of a small letter, and height of a text line (SVG user units)."""
@@ -104,22 +104,22 @@ class Picture:
 
 def picture(diagram: Diagram) -> Picture:
     """Lay out a diagram. The diagram may be incomplete or have loops."""
-    made = _drawn(diagram, "", lambda port: None, diagram.label)
+    inner = _lay_out(diagram, "", lambda port: None, diagram.label)
     out = Picture(diagram.label)
-    _shift(made, out, MARGIN, MARGIN)
-    out.width, out.height = made.width + 2.0 * MARGIN, made.height + 2.0 * MARGIN
+    _shift(inner, out, MARGIN, MARGIN)
+    out.width, out.height = inner.width + 2.0 * MARGIN, inner.height + 2.0 * MARGIN
     return out
 
 
-def _shift(made: Picture, out: Picture, dx: float, dy: float) -> None:
-    """Add the boxes and wires of ``made`` to ``out``, shifted by (dx, dy)."""
-    for path, box in made.boxes.items():
+def _shift(inner: Picture, out: Picture, dx: float, dy: float) -> None:
+    """Add the boxes and wires of ``inner`` to ``out``, shifted by (dx, dy)."""
+    for path, box in inner.boxes.items():
         out.boxes[path] = replace(box, x=box.x + dx, y=box.y + dy)
-    for wire in made.wires:
+    for wire in inner.wires:
         out.wires.append(replace(wire, points=tuple((x + dx, y + dy) for x, y in wire.points)))
 
 
-def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
+def _lay_out(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], label: str) -> Picture:
     """Lay out a diagram and all its subsystems."""
 
     def signal_of(port: Port) -> str | None:
@@ -130,7 +130,7 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], la
             return _signal(label, path + SEPARATOR + port[1], "out")
         return outer(port[0]) if found.kind == "inport" and prefix else _signal(label, path, port[1])
 
-    def coming(name: str) -> Callable[[str], str | None]:
+    def signals_at(name: str) -> Callable[[str], str | None]:
         def inner(port: str) -> str | None:
             source = diagram.wires.get((name, port))
             return None if source is None else signal_of(source)
@@ -142,7 +142,7 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], la
         path = prefix + name
         inputs, outputs = diagram.ports(name)
         if isinstance(found, Subsystem):
-            inside[path] = _drawn(found.diagram, path + SEPARATOR, coming(name), label)
+            inside[path] = _lay_out(found.diagram, path + SEPARATOR, signals_at(name), label)
         signals = {port: text for port in outputs if (text := signal_of((name, port))) is not None}
         box = _box(path, name, found, inputs, outputs, inside.get(path), signals)
         boxes.append(box)
@@ -153,21 +153,21 @@ def _drawn(diagram: Diagram, prefix: str, outer: Callable[[str], str | None], la
         Edge(names.index(a), diagram.ports(a)[1].index(out), names.index(b), diagram.ports(b)[0].index(into))
         for (b, into), (a, out) in diagram.wires.items()
     ]
-    return _together(prefix, diagram, boxes, inside, layered.place(nodes, edges), signal_of)
+    return _compose(prefix, diagram, boxes, inside, layered.lay_out(nodes, edges), signal_of)
 
 
-def _together(
-    prefix: str, diagram: Diagram, boxes: list[Box], inside: dict[str, Picture], placed: Placed,
+def _compose(
+    prefix: str, diagram: Diagram, boxes: list[Box], inside: dict[str, Picture], layout: LayoutResult,
     signal_of: Callable[[Port], str | None],
 ) -> Picture:  # fmt: skip
-    """Place the boxes and wires of one diagram, with its subsystems as boxes."""
-    out = Picture(diagram.label, width=placed.width, height=placed.height)
-    for box, (x, y) in zip(boxes, placed.corners, strict=True):
+    """Position the boxes and wires of one diagram, with its subsystems as boxes."""
+    out = Picture(diagram.label, width=layout.width, height=layout.height)
+    for box, (x, y) in zip(boxes, layout.corners, strict=True):
         out.boxes[box.path] = replace(box, x=x, y=y)
         if box.path in inside:
             inner = inside[box.path]
             _shift(inner, out, x + 0.5 * (box.width - inner.width), y + FRAME + 0.5 * MARGIN)
-    for ((b, into), source), route in zip(diagram.wires.items(), placed.routes, strict=True):
+    for ((b, into), source), route in zip(diagram.wires.items(), layout.routes, strict=True):
         ends = (prefix + source[0], source[1]), (prefix + b, into)
         out.wires.append(WirePath(*ends, tuple(route), signal_of(source)))
     return out
@@ -214,11 +214,11 @@ def label_room(ports: tuple[str, ...], always: bool = False) -> float:
 
 def parameter_lines(found: Block) -> tuple[str, ...]:
     """Return a few lines of text with the main parameters and all other non-default parameters."""
-    bare = _BARE.get(found.kind, ())
-    lines = [" ".join(shown(getattr(found, name)) for name in bare)] if bare else []
+    main = _MAIN_PARAMETERS.get(found.kind, ())
+    lines = [" ".join(shown(getattr(found, name)) for name in main)] if main else []
     for name, spec in found.parameters().items():
-        value, usual = getattr(found, name), spec.default
-        if name in bare or callable(value) or _same(value, usual) or (not isinstance(value, str) and _empty(value)):
+        value, default = getattr(found, name), spec.default
+        if name in main or callable(value) or _same(value, default) or (not isinstance(value, str) and _empty(value)):
             continue
         word = f"{name} {shown(value)}"
         if lines and len(lines[-1]) + 2 + len(word) <= MAX_LETTERS:
@@ -234,7 +234,7 @@ def _empty(value: Any) -> bool:
     return isinstance(value, tuple | list) and len(value) == 0
 
 
-_BARE = {
+_MAIN_PARAMETERS = {
     "constant": ("value",), "gain": ("gain",), "signal": ("signal",), "command": ("command",), "sum": ("signs",),
     "product": ("signs",), "division": ("signs",), "compare": ("sign", "value"), "logic": ("operation",),
     "expression": ("text",), "trigonometry": ("function",), "minmax": ("which",), "edge_detector": ("which",),
@@ -242,9 +242,9 @@ _BARE = {
 """Main parameters by kind of block. Boxes always show these parameters, without names."""
 
 
-def _same(value: Any, usual: Any) -> bool:
+def _same(value: Any, default: Any) -> bool:
     try:
-        return bool(value == usual)
+        return bool(value == default)
     except ValueError:  # arrays
         return False
 

@@ -1,6 +1,6 @@
 """Trace of one sample of a diagram: a list of operations on numbers, as C++ code for kernels and as NumPy code.
 
-Blocks compute in Python with :class:`Num` and :class:`Truth` in place of numbers and conditions. The compiler traces
+Blocks compute in Python with :class:`Num` and :class:`Truth` instead of numbers and conditions. The compiler traces
 each block of a diagram once. The trace contains the operations as C++ code for one world and as NumPy code for all
 worlds. The C++ code and the NumPy code do the same operations on doubles in the same order. IEEE 754 defines the
 rounding of each operation, so the results of C++ and NumPy have the same bits. Elementary functions (``exact_math.py``,
@@ -89,7 +89,7 @@ class Num(Value):
         """Return whether two numbers are equal, as a condition."""
         return self.trace.compare("==", self, other)
 
-    def holds(self) -> Truth:
+    def is_true(self) -> Truth:
         """Convert a number on a logic wire to a condition: true above one half."""
         return self > 0.5
 
@@ -99,10 +99,10 @@ Number = Num | float
 
 
 @dataclass
-class Place:
-    """A state variable, which keeps its value from sample to sample."""
+class StateSlot:
+    """A state variable, which keeps its value from sample to sample. ``index``: index in the array of states."""
 
-    at: int
+    index: int
     name: str
 
 
@@ -154,7 +154,7 @@ class Trace:
         return self._known[key]
 
     def num(self, cpp: str, numpy: str, *given: Value | float) -> Num:
-        """Add an operation that returns a number. In the expressions, ``{}`` stands for an operand."""
+        """Add an operation that returns a number. ``{}`` in the expressions is a placeholder for an operand."""
         return Num(self, self._make("double", cpp, numpy, given))
 
     def truth(self, cpp: str, numpy: str, *given: Value | float) -> Truth:
@@ -232,24 +232,24 @@ class Trace:
     def parameter(self, value: float) -> Num:
         """Allocate a parameter that can differ between worlds. Each call allocates a new parameter."""
         self.parameters.append(float(value))
-        at = len(self.parameters) - 1
-        return self.num(f"par[{at}]", f"par[:, {at}]")
+        index = len(self.parameters) - 1
+        return self.num(f"par[{index}]", f"par[:, {index}]")
 
-    def place(self, initial: float) -> Place:
+    def add_state(self, initial: float) -> StateSlot:
         """Allocate a state variable."""
         self.initial.append(float(initial))
-        at = len(self.initial) - 1
-        return Place(at, self._make("double", f"s[{at}]", f"s[:, {at}].copy()", ()))
+        index = len(self.initial) - 1
+        return StateSlot(index, self._make("double", f"s[{index}]", f"s[:, {index}].copy()", ()))
 
-    def kept(self, place: Place) -> Num:
+    def read_state(self, slot: StateSlot) -> Num:
         """Return the value of a state variable at the start of the sample."""
-        return Num(self, place.name)
+        return Num(self, slot.name)
 
-    def keep(self, place: Place, value: Number) -> None:
+    def write_state(self, slot: StateSlot, value: Number) -> None:
         """Set the value of a state variable for the next sample."""
         text = self._text(value)
-        self.cpp.append(f"s[{place.at}] = {text};")
-        self.numpy.append(f"s[:, {place.at}] = {text}")
+        self.cpp.append(f"s[{slot.index}] = {text};")
+        self.numpy.append(f"s[:, {slot.index}] = {text}")
 
     def command_out(self, column: int, value: Number) -> None:
         """Write a command."""
@@ -265,20 +265,23 @@ class Trace:
 
     # Ring buffers, for delays of many samples.
 
-    def ring(self, at: Place, count: int, initial: float) -> int:
-        """Allocate a ring buffer and return the index of the first number. ``at``: variable of the write index."""
+    def ring(self, write_index: StateSlot, count: int, initial: float) -> int:
+        """Allocate a ring buffer and return the index of its first entry.
+
+        ``write_index``: state variable of the write index.
+        """
         self.initial += [float(initial)] * count
         first = len(self.initial) - count
-        self.rings.append(Ring(at.at, first, count))
+        self.rings.append(Ring(write_index.index, first, count))
         return first
 
     def ring_begin(self, first: int, count: int, value: Number) -> None:
         """Fill the ring buffer with ``value`` in the first sample."""
         text = self._text(value)
         self.cpp.append(f"if (s[0] == 0.0) for (int k = 0; k < {count}; ++k) s[{first} + k] = {text};")
-        new = "s[:, 0] == 0.0"
-        value_of_new = f"np.broadcast_to({text}, rows.shape)[{new}, None]"
-        self.numpy.append(f"if ({new}).any(): s[{new}, {first}:{first + count}] = {value_of_new}")
+        is_first = "s[:, 0] == 0.0"
+        initial = f"np.broadcast_to({text}, rows.shape)[{is_first}, None]"
+        self.numpy.append(f"if ({is_first}).any(): s[{is_first}, {first}:{first + count}] = {initial}")
 
     def ring_read(self, first: int, index: Num) -> Num:
         """Return an entry of a ring buffer."""

@@ -33,7 +33,7 @@ def hint(text: str) -> str | None:
             return None
         words = [one for one in found if one is not None]
         parts.append([word for word, _ in words])
-        factor *= math.prod(share for _, share in words) ** sign
+        factor *= math.prod(scale for _, scale in words) ** sign
     return _sentence(_joined(*parts), factor)
 
 

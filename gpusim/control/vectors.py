@@ -25,8 +25,8 @@ def _times(t: Trace, a: Number, b: Number) -> Number:
 
 def total(t: Trace, terms: Sequence[Number]) -> Number:
     """Return the sum of terms."""
-    kept = [x for x in terms if isinstance(x, Num) or x != 0.0]
-    return reduce(lambda a, b: a + b, kept) if kept else 0.0
+    nonzero = [x for x in terms if isinstance(x, Num) or x != 0.0]
+    return reduce(lambda a, b: a + b, nonzero) if nonzero else 0.0
 
 
 def dot(t: Trace, a: Vector, b: Vector) -> Number:
@@ -68,17 +68,17 @@ def columns(matrix: Matrix) -> list[list[Number]]:
 
 def multiply(t: Trace, a: Matrix, b: Matrix) -> list[list[Number]]:
     """Return the matrix product."""
-    turned = columns(b)
-    return [[dot(t, row, column) for column in turned] for row in a]
+    transposed = columns(b)
+    return [[dot(t, row, column) for column in transposed] for row in a]
 
 
 def about(t: Trace, axis: Sequence[float], sine: Num, cosine: Num) -> list[list[Number]]:
     """Return the rotation about a constant unit axis (Rodrigues)."""
     x, y, z = (float(v) for v in axis)
-    rest = 1.0 - cosine
+    one_minus_cosine = 1.0 - cosine
 
     def entry(square: float, side: float, diagonal: bool) -> Number:
-        terms = [_times(t, square, rest), _times(t, side, sine), cosine if diagonal else 0.0]
+        terms = [_times(t, square, one_minus_cosine), _times(t, side, sine), cosine if diagonal else 0.0]
         return total(t, terms)
 
     return [

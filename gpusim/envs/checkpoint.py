@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 _PART = "env/"
 _SETTINGS = "settings"
-_LOOKS = ("scene", "render_options")
+_APPEARANCE = ("scene", "render_options")
 """Attributes of a task that do not change transitions."""
 
 
@@ -28,7 +28,7 @@ def _settings(task: Task, mode: str, config: SolverConfig) -> dict[str, str]:
     """Return the settings that affect transitions, as texts by name. The result excludes the model and the arrays."""
     found = {"task": repr(task.name), "autoreset_mode": repr(mode)}
     for name in Task.__annotations__:
-        if name not in _LOOKS:
+        if name not in _APPEARANCE:
             value = getattr(task, name)
             found[name] = _text(list(value) if isinstance(value, Mapping) else value)
             if isinstance(value, Mapping):
@@ -67,18 +67,22 @@ def read_env(
             environment.
     """
     found = read_checkpoint(path)
-    kept = {name.removeprefix(_PART): array for name, array in found.arrays.items() if name.startswith(_PART)}
-    if _SETTINGS not in kept:
-        raise ModelError(f"checkpoint {found.path!r} is of a simulation alone; give a file of VectorEnv.save")
-    ours, theirs = _settings(task, mode, sim.config), json.loads(str(kept.pop(_SETTINGS)))
+    stored = {name.removeprefix(_PART): array for name, array in found.arrays.items() if name.startswith(_PART)}
+    if _SETTINGS not in stored:
+        raise ModelError(f"checkpoint {found.path!r} contains no environment; give a file of VectorEnv.save")
+    ours, theirs = _settings(task, mode, sim.config), json.loads(str(stored.pop(_SETTINGS)))
     for name in theirs | ours:
         if ours.get(name) != theirs.get(name):
             rule = f"has {name} = {theirs.get(name)}, and this environment has {ours.get(name)}"
             raise ModelError(f"checkpoint {found.path!r} {rule}; make an environment with the settings of the file")
-    for name in {**arrays, **kept}:
-        shapes = [each[name].shape if name in each else "missing" for each in (kept, arrays)]
+    for name in {**arrays, **stored}:
+        shapes = [
+            arrays_by_name[name].shape if name in arrays_by_name else "missing" for arrays_by_name in (stored, arrays)
+        ]
         if shapes[0] != shapes[1]:
-            rule = f"array {name!r} is {shapes[0]}, and that of the environment {shapes[1]}"
-            raise ModelError(f"checkpoint {found.path!r}: {rule}; give an environment of the same task and worlds")
+            rule = f"array {name!r} is {shapes[0]} in the file, and {shapes[1]} in the environment"
+            raise ModelError(
+                f"checkpoint {found.path!r}: {rule}; make an environment with the same task and number of worlds"
+            )
     check_model(f"checkpoint {found.path!r}", sim.runtime.built, found.header["digest"])
-    return found.snapshot(sim.runtime.built.groups), kept
+    return found.snapshot(sim.runtime.built.groups), stored

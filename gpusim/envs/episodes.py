@@ -109,8 +109,8 @@ class Episodes:
         u = uniform_number(*key, self._streams)
         self.count[worlds] += 1
         self.elapsed[worlds] = 0
-        least, most = self._delays
-        self.delay[worlds] = least + (u[:, 0] * (most - least + 1)).astype(np.int64)
+        shortest, longest = self._delays
+        self.delay[worlds] = shortest + (u[:, 0] * (longest - shortest + 1)).astype(np.int64)
         column, found = 1, []
         for draw in (*self._goals, *self._writes):
             found.append(draw.values(u[:, column : column + draw.count]))
@@ -148,31 +148,31 @@ class Delayed:
     Args:
         neutral: actions to use until the first action takes effect (actions,).
         delay: delay of each world (num_envs,), control steps. The queue keeps a reference to this array.
-        most: maximum delay (control steps).
+        max_delay: maximum delay (control steps).
     """
 
-    def __init__(self, neutral: Array, delay: Array, most: int) -> None:
+    def __init__(self, neutral: Array, delay: Array, max_delay: int) -> None:
         self._neutral, self._delay, self._worlds = neutral, delay, np.arange(delay.size)
-        self.sent = np.repeat(np.repeat(neutral[None, None], most + 1, axis=0), delay.size, axis=1)
-        """The last actions, newest first (most + 1, num_envs, actions)."""
+        self.history = np.repeat(np.repeat(neutral[None, None], max_delay + 1, axis=0), delay.size, axis=1)
+        """The last actions, newest first, (max_delay + 1, num_envs, actions)."""
 
     def reset(self, worlds: Array) -> None:
         """Discard the stored actions of the given worlds."""
-        self.sent[:, worlds] = self._neutral
+        self.history[:, worlds] = self._neutral
 
     def push(self, action: Any) -> Any:
         """Add the actions of this control step, and return the actions (num_envs, actions) that take effect now."""
-        if len(self.sent) == 1:
-            self.sent[0] = action
+        if len(self.history) == 1:
+            self.history[0] = action
             return action
-        self.sent[1:] = self.sent[:-1].copy()
-        self.sent[0] = action
-        return self.sent[self._delay, self._worlds]
+        self.history[1:] = self.history[:-1].copy()
+        self.history[0] = action
+        return self.history[self._delay, self._worlds]
 
     @property
     def last(self) -> Array:
         """The latest actions (num_envs, actions)."""
-        return self.sent[0]
+        return self.history[0]
 
 
 def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array]:

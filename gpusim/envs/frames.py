@@ -39,24 +39,24 @@ class Frames:
             raise validate.fail("VectorEnv", f"render_worlds = {worlds!r} is empty", "give indices, or None for all")
         if np.shape(size) != (2,):
             raise validate.fail("VectorEnv", f"render_size = {size!r} is not a pair", "give (width, height) in pixels")
-        self._eye: Offscreen | None = None
+        self._renderer: Offscreen | None = None
 
     def images(self) -> tuple[Array, ...]:
         """Return an image of each world (uint8, (height, width, 3)). If a world is not drawn, the image is black."""
-        if self._eye is None:
+        if self._renderer is None:
             from gpusim.viewer import Offscreen
 
             width, height = self._size
-            self._eye = Offscreen(self._sim, width=width, height=height, worlds=self._worlds[:1], **self._options)
-        black = np.zeros((self._eye.height, self._eye.width, 3), np.uint8)
+            self._renderer = Offscreen(self._sim, width=width, height=height, worlds=self._worlds[:1], **self._options)
+        black = np.zeros((self._renderer.height, self._renderer.width, 3), np.uint8)
         found = [black] * self._sim.num_worlds
         for world in self._worlds:
-            self._eye.worlds = [world]
-            found[world] = self._eye.image()
+            self._renderer.worlds = [world]
+            found[world] = self._renderer.image()
         return tuple(found)
 
     def close(self) -> None:
         """Release the renderer."""
-        if self._eye is not None:
-            self._eye.close()
-            self._eye = None
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None

@@ -105,14 +105,14 @@ class MlpPolicy:
         if type(env.task).success is Task.success:
             raise ModelError(f"policy: task '{env.task.name}' has no success; define success(self, s, goal)")
         observation, _ = env.reset(seed=seed)
-        waiting, reached = np.ones(env.num_envs, bool), np.zeros(env.num_envs, bool)
+        waiting, succeeded = np.ones(env.num_envs, bool), np.zeros(env.num_envs, bool)
         while waiting.any():
             observation, *_, info = env.step(self(observation))
-            found = info.get("final_info", info)
-            if "is_success" in found:
-                reached |= waiting & found["_is_success"] & found["is_success"]
-                waiting &= ~found["_is_success"]
-        return float(reached.mean())
+            infos = info.get("final_info", info)
+            if "is_success" in infos:
+                succeeded |= waiting & infos["_is_success"] & infos["is_success"]
+                waiting &= ~infos["_is_success"]
+        return float(succeeded.mean())
 
     @classmethod
     def from_torch(cls, network: Any, task: Task | type[Task] | str, **options: Any) -> MlpPolicy:
@@ -196,7 +196,7 @@ class PolicySchedule:
         self.policy, self.task, self._seed = policy, as_task(policy.task), seed
         self._wiring: Wiring | None = None
         self._operator: Operator | None = None
-        self._next = self._ends = self._last = 0.0
+        self._next_step_time = self._episode_end = self._last_time = 0.0
 
     def connect(self, operator: Operator) -> None:
         """Let an operator set goals with inputs such as "goal.height"."""
@@ -211,25 +211,25 @@ class PolicySchedule:
 
     def __call__(self, sim: Simulation, t: float) -> None:
         """Write the commands if a control step begins at the time ``t`` (s)."""
-        if self._wiring is None or self._wiring.sim is not sim or t < self._last:
+        if self._wiring is None or self._wiring.sim is not sim or t < self._last_time:
             self._wiring = Wiring(self.task, sim)
             if self._wiring.observations != self.policy.layers[0][0].shape[1]:
                 sizes = f"{self.policy.layers[0][0].shape[1]} numbers, and the task gives {self._wiring.observations}"
                 raise ModelError(f"policy of task '{self.task.name}' takes {sizes}; train it with this task")
             self._wiring.episodes.set_seeds(self._seed, np.arange(sim.num_worlds))
-            self._next = self._ends = t
-        self._last, half = t, 0.5 * sim.step_size
-        if t < self._next - half:
+            self._next_step_time = self._episode_end = t
+        self._last_time, half = t, 0.5 * sim.step_size
+        if t < self._next_step_time - half:
             return
-        if t >= self._ends - half:
+        if t >= self._episode_end - half:
             self._wiring.episodes.begin(np.arange(sim.num_worlds))
-            self._ends = t + self.task.episode
-        self._next += self.task.decimation * (self.task.dt or sim.config.dt)
-        self._next = max(self._next, t)
-        self._follow(self._wiring)
+            self._episode_end = t + self.task.episode
+        self._next_step_time += self.task.decimation * (self.task.dt or sim.config.dt)
+        self._next_step_time = max(self._next_step_time, t)
+        self._apply_operator_goals(self._wiring)
         self._wiring.act(self.policy(self._wiring.observation(self._wiring.read(), noise=False)))
 
-    def _follow(self, wiring: Wiring) -> None:
+    def _apply_operator_goals(self, wiring: Wiring) -> None:
         """Replace goals by the values that the operator has set."""
         operator = self._operator
         if operator is None:

@@ -114,8 +114,8 @@ class Task:
     @property
     def delays(self) -> tuple[int, int]:
         """Minimum and maximum delay (control steps)."""
-        least, most = self.delay if isinstance(self.delay, Sequence) else (self.delay, self.delay)
-        return least, most
+        shortest, longest = self.delay if isinstance(self.delay, Sequence) else (self.delay, self.delay)
+        return shortest, longest
 
     def _check(self) -> None:
         element = f"task '{self.name}'"
@@ -127,8 +127,8 @@ class Task:
         for name in ("actions", "signals"):
             if not getattr(self, name):
                 raise validate.fail(element, f"has no {name}", f"set {name}")
-        for name, near in _misspelled(type(self)):
-            raise validate.fail(element, f"has an attribute {name!r}", f"did you mean {near!r}?")
+        for name, known in _misspelled(type(self)):
+            raise validate.fail(element, f"has an attribute {name!r}", f"did you mean {known!r}?")
         for name in ("goals", "randomize", "start"):
             for key, drawn in getattr(self, name).items():
                 if not callable(drawn):
@@ -140,7 +140,7 @@ class Task:
         validate.count(element, "decimation", self.decimation)
         validate.positive(element, "episode", self.episode)
         if not 0 <= self.delays[0] <= self.delays[1]:
-            raise validate.fail(element, f"delay = {self.delay!r} must be 0 or more", "give n or (least, most)")
+            raise validate.fail(element, f"delay = {self.delay!r} must be 0 or more", "give n or (minimum, maximum)")
         for name, ends in self.actions.items():
             lower, upper = validate.numbers(element, f"actions[{name!r}]", ends, 2)
             if lower == upper:
@@ -157,7 +157,9 @@ class Task:
         name_list(f"{element}: signals", self.signals)
         delays = self.delay if isinstance(self.delay, Sequence) else [self.delay] * 2
         if len(delays) != 2 or not all(isinstance(n, int | np.integer) for n in delays):
-            raise validate.fail(element, f"delay = {self.delay!r} is not a number of steps", "give n or (least, most)")
+            raise validate.fail(
+                element, f"delay = {self.delay!r} is not a number of steps", "give n or (minimum, maximum)"
+            )
 
     def make_scene(self) -> Scene:
         """Return the scene. The default loads the scene or machine file in the attribute ``scene``."""
@@ -202,9 +204,9 @@ def _misspelled(task: type[Task]) -> Iterator[tuple[str, str]]:
 
     Yield the wrong and the right names.
     """
-    own = {name: value for kind in task.__mro__ if kind not in Task.__mro__ for name, value in vars(kind).items()}
-    functions = [name for name, value in vars(Task).items() if callable(value) and name not in own]
-    for name, value in own.items():
+    members = {name: value for kind in task.__mro__ if kind not in Task.__mro__ for name, value in vars(kind).items()}
+    functions = [name for name, value in vars(Task).items() if callable(value) and name not in members]
+    for name, value in members.items():
         near = difflib.get_close_matches(name, functions if callable(value) else Task.__annotations__, 1, 0.88)
         if near and near[0] != name:
             yield name, near[0]
@@ -222,7 +224,7 @@ def as_task(task: Task | type[Task] | str) -> Task:
             task = getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError, ValueError) as error:
             rule = f"{task!r} cannot be imported ({error})"
-            raise validate.fail("task", rule, "run in the folder of its module") from None
+            raise validate.fail("task", rule, "run Python in the folder of the module") from None
     made = task() if isinstance(task, type) and issubclass(task, Task) else task
     if not isinstance(made, Task):
         raise validate.fail("task", f"{task!r} is not a Task", "give a Task, its class, or 'module:Class'")

@@ -125,7 +125,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 With one seed, all worlds get different random numbers. With a list, worlds with equal seeds get equal
                 random numbers. If you never give a seed, the environment chooses a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
-                The option "stagger" is the number of groups of worlds whose first episodes end at different times.
+                With the option "stagger" = n, the worlds form n groups. The first episodes of different groups end at
+                different times.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.
@@ -176,7 +177,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         if again is not None:
             self._begin(np.flatnonzero(again))
         s = wiring.read()
-        reward, terminated = wiring.judge(s)
+        reward, terminated = wiring.rewards_and_ends(s)
         truncated = (episodes.elapsed >= self.episode_steps) & ~terminated
         if again is not None:
             reward[again], terminated[again], truncated[again] = 0.0, False, False
@@ -186,14 +187,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         info = self._ended(s, done) if ended else {}
         if ended and self._mode is AutoresetMode.SAME_STEP:
             info = {
-                "final_obs": self._given(observation), "_final_obs": done.copy(), "final_info": info,
+                "final_obs": self._converted(observation), "_final_obs": done.copy(), "final_info": info,
                 "_final_info": done.copy(),
             }  # fmt: skip
             self._begin(np.flatnonzero(done))
             observation = wiring.observation(wiring.read())
         elif self._mode is AutoresetMode.NEXT_STEP:
             self._pending = done.copy()
-        return (*map(self._given, (observation, reward, terminated, truncated)), info)
+        return (*map(self._converted, (observation, reward, terminated, truncated)), info)
 
     def render(self) -> tuple[Array, ...] | None:
         """Return an image of each world (uint8, (height, width, 3)), or None without ``render_mode``."""
@@ -236,7 +237,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._observed()
 
     def _arrays(self) -> dict[str, Array]:
-        return {**self._wiring.episodes.arrays(), "sent": self._wiring.delayed.sent, "pending": self._pending}
+        return {**self._wiring.episodes.arrays(), "sent": self._wiring.delayed.history, "pending": self._pending}
 
     # Parts of a step.
 
@@ -246,14 +247,14 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self._pending[worlds] = False
 
     def _observed(self) -> Any:
-        return self._given(self._wiring.observation(self._wiring.read()))
+        return self._converted(self._wiring.observation(self._wiring.read()))
 
     def _ended(self, s: Signals, done: Array) -> dict[str, Any]:
         """Return the info dict about the success of the episodes that end."""
         reached = self._wiring.success(s)
         return {} if reached is None else {"is_success": reached, "_is_success": done.copy()}
 
-    def _given(self, array: Array) -> Any:
+    def _converted(self, array: Array) -> Any:
         return array if self._tensors is None else self._tensors(array)
 
     def _mask(self, mask: Any) -> Array:
@@ -264,10 +265,10 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return given
 
 
-def _mode(wish: AutoresetMode | str) -> AutoresetMode:
+def _mode(mode: AutoresetMode | str) -> AutoresetMode:
     modes = {mode.name.lower(): mode for mode in AutoresetMode} | {mode.value: mode for mode in AutoresetMode}
-    if isinstance(wish, AutoresetMode):
-        return wish
-    if not isinstance(wish, str) or wish not in modes:
-        raise unknown_name("autoreset mode", str(wish), modes)
-    return modes[wish]
+    if isinstance(mode, AutoresetMode):
+        return mode
+    if not isinstance(mode, str) or mode not in modes:
+        raise unknown_name("autoreset mode", str(mode), modes)
+    return modes[mode]

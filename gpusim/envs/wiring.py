@@ -108,7 +108,7 @@ class Wiring:
         acting = self.delayed.push(given)
         self._command.write(self._center + self._half * acting)
 
-    def judge(self, s: Signals) -> tuple[Array, Array]:
+    def rewards_and_ends(self, s: Signals) -> tuple[Array, Array]:
         """Return the rewards and a mask of the terminated worlds, (num_envs,) each.
 
         Infinite or NaN rewards of failed worlds become 0.
@@ -116,7 +116,7 @@ class Wiring:
         Raises:
             ModelError: the task returned a wrong shape, or an infinite or NaN reward for a world that has not failed.
         """
-        reward = self._given("reward", self.task.reward(s, self.episodes.goals, self.delayed.last))
+        reward = self._checked_result("reward", self.task.reward(s, self.episodes.goals, self.delayed.last))
         failed = ~self.sim.health()
         finite = np.isfinite(reward)
         if not finite.all():
@@ -126,14 +126,14 @@ class Wiring:
                 raise validate.fail(f"task '{self.task.name}'", rule, "return finite rewards")
             reward[~finite] = 0.0
         ended = self.task.terminated(s, self.episodes.goals)
-        return reward, failed if ended is None else failed | self._given("terminated", ended, bool)
+        return reward, failed if ended is None else failed | self._checked_result("terminated", ended, bool)
 
     def success(self, s: Signals) -> Array | None:
         """Return a mask of the worlds that reach their goals (num_envs,), or None if the task has no success."""
         reached = self.task.success(s, self.episodes.goals)
-        return None if reached is None else self._given("success", reached, bool)
+        return None if reached is None else self._checked_result("success", reached, bool)
 
-    def _given(self, name: str, value: Any, kind: type = float) -> Array:
+    def _checked_result(self, name: str, value: Any, kind: type = float) -> Array:
         """Convert the return value of a task's function to an array (num_envs,)."""
         found: Array = validate.array(f"task '{self.task.name}': {name}", value)
         shape = (self.sim.num_worlds,)
@@ -150,10 +150,12 @@ class Wiring:
         """Begin an episode in each world of ``worlds`` (n,)."""
         values, goals = self.episodes.begin(worlds)
         self.sim.reset(worlds)
-        further = self.task.begin(self.sim, worlds, {**values, **goals}) or {}
-        if not isinstance(further, Mapping):
-            raise validate.fail(f"task '{self.task.name}'", f"begin returned {further!r:.80}", "return a dict or None")
-        values |= further
+        extra_values = self.task.begin(self.sim, worlds, {**values, **goals}) or {}
+        if not isinstance(extra_values, Mapping):
+            raise validate.fail(
+                f"task '{self.task.name}'", f"begin returned {extra_values!r:.80}", "return a dict or None"
+            )
+        values |= extra_values
         if values:
             self.sim.write_state(values, worlds)
         self.delayed.reset(worlds)

@@ -60,9 +60,9 @@ class Support:
 
     def polygon(self, world: int = 0) -> Array:
         """Return the corners (n, 3) (m) in the world frame, counterclockwise seen from above."""
-        own = self.corners[world, : self.count[world]]
-        heights = np.full((len(own), 1), self.height[world])
-        return np.asarray(np.concatenate([own, heights], axis=1) @ self.axes[world])
+        corners = self.corners[world, : self.count[world]]
+        heights = np.full((len(corners), 1), self.height[world])
+        return np.asarray(np.concatenate([corners, heights], axis=1) @ self.axes[world])
 
     def margin(self, points: Any) -> Array:
         """Return the distance (m) of points (worlds, 3) to the edge of the polygon, after projection along up.
@@ -78,8 +78,8 @@ class Support:
         along = np.clip(dot(arm, edge) / np.where(square > 0.0, square, 1.0), 0.0, 1.0)
         away = arm - along[..., None] * edge
         distance = np.sqrt(dot(away, away)).min(axis=1)
-        left = edge[..., 0] * arm[..., 1] - edge[..., 1] * arm[..., 0]
-        inside = (self.count > 2) & (left >= 0.0).all(axis=1)
+        side = edge[..., 0] * arm[..., 1] - edge[..., 1] * arm[..., 0]
+        inside = (self.count > 2) & (side >= 0.0).all(axis=1)
         return np.asarray(np.where(self.count > 0, np.where(inside, distance, -distance), np.nan))
 
 
@@ -115,11 +115,11 @@ def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp
     polygons = _support(sim, contacts, axes)
     base = axes[:, 2] * polygons.height[:, None]
     force, moment = np.zeros((2, sim.num_worlds, 3))
-    own = side[:, None] * contacts.force
-    np.add.at(force, contacts.world, own)
-    about = cross(contacts.point - base[contacts.world], own) + side[:, None] * contacts.torque
+    on_bodies = side[:, None] * contacts.force
+    np.add.at(force, contacts.world, on_bodies)
+    about = cross(contacts.point - base[contacts.world], on_bodies) + side[:, None] * contacts.torque
     np.add.at(moment, contacts.world, about)
-    point = base + _no_moment(axes[:, 2], force, moment)
+    point = base + _zmp_offset(axes[:, 2], force, moment)
     return Zmp(point, polygons.margin(point))
 
 
@@ -137,13 +137,13 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
     com, force, moment = tree.contact_wrench(q, v, a)
     up = _up_of(tree.inertias.gravity)
     base = com + up * (height - dot(com, up))[:, None]
-    return np.asarray(base + _no_moment(up, force, moment + cross(com - base, force)))
+    return np.asarray(base + _zmp_offset(up, force, moment + cross(com - base, force)))
 
 
-def _no_moment(up: Array, force: Array, moment: Array) -> Array:
+def _zmp_offset(up: Array, force: Array, moment: Array) -> Array:
     """Return the vector normal to ``up`` from the reference point of ``moment`` to the zero-moment point."""
-    pressing = dot(up, force)
-    safe = np.where(pressing > 0.0, pressing, np.nan)
+    normal_force = dot(up, force)
+    safe = np.where(normal_force > 0.0, normal_force, np.nan)
     return np.asarray(cross(np.broadcast_to(up, moment.shape), moment) / safe[:, None])
 
 
@@ -154,9 +154,9 @@ def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]
     """
     if isinstance(bodies, str):
         bodies = [bodies]
-    own = {sim.model.index("body", label) for label in bodies}
+    indices = {sim.model.index("body", label) for label in bodies}
     contacts = sim.contacts()
-    a, b = (np.isin(ends, list(own)) for ends in (contacts.body_a, contacts.body_b))
+    a, b = (np.isin(ends, list(indices)) for ends in (contacts.body_a, contacts.body_b))
     near = contacts.touching | (contacts.gap <= TOUCHING)
     chosen = (a != b) & near
     return contacts.select(chosen), np.where(b, 1.0, -1.0)[chosen]
@@ -178,8 +178,8 @@ def _axes(sim: Simulation, up: Vector | None) -> Array:
         upward = _up_of(np.asarray(sim.runtime.parameter("gravity")))
     else:
         upward = np.broadcast_to(validate.direction("robotics", "up", up), (sim.num_worlds, 3))
-    least = np.where(np.abs(upward[:, :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 0.0, -1.0])
-    first = least - dot(least, upward)[:, None] * upward
+    reference = np.where(np.abs(upward[:, :1]) < 0.9, [1.0, 0.0, 0.0], [0.0, 0.0, -1.0])
+    first = reference - dot(reference, upward)[:, None] * upward
     first = first / np.sqrt(dot(first, first))[:, None]
     return np.stack([first, cross(upward, first), upward], axis=1)
 
@@ -209,12 +209,12 @@ def _hull(points: Array) -> Array:
     return np.array(lower[:-1] + upper[:-1])
 
 
-def _chain(points: Array, least: float) -> list[Array]:
+def _chain(points: Array, min_area: float) -> list[Array]:
     found: list[Array] = []
     for p in points:
         while len(found) > 1:
             (ax, ay), (bx, by) = found[-1] - found[-2], p - found[-2]
-            if ax * by - ay * bx > least:
+            if ax * by - ay * bx > min_area:
                 break
             found.pop()
         found.append(p)

@@ -31,19 +31,19 @@ class CudaSolver(KernelSolver):
         self._cupy = load_cupy(DEVICE)
         with self._cupy.cuda.Device(DEVICE):
             self._kernel = CudaBuilds(self._cupy, DEVICE).module(robotics_variant()).get_function("solve_worlds")
-            self._placed: dict[str, Any] = {name: self._cupy.asarray(x) for name, x in self._tables.items()}
+            self._device_tables: dict[str, Any] = {name: self._cupy.asarray(x) for name, x in self._tables.items()}
 
     def launch(self, robot: Array, arrays: dict[str, Array]) -> None:
         """Copy the changing arrays to the GPU, run the kernel, and copy the outputs back."""
         cupy, blocks = self._cupy, min(-(-int(robot["worlds"]) // WARP), MAX_THREADS // WARP)
         threads = blocks * WARP
         with cupy.cuda.Device(DEVICE):
-            given = self._placed | {name: cupy.asarray(array) for name, array in arrays.items()}
-            given["memory"] = cupy.empty((threads * self._sizes["work"],))
+            arguments = self._device_tables | {name: cupy.asarray(array) for name, array in arrays.items()}
+            arguments["memory"] = cupy.empty((threads * self._sizes["work"],))
             for name in (*TABLES, *OUTPUTS):
-                robot[name] = int(given[name].data.ptr)
+                robot[name] = int(arguments[name].data.ptr)
             numbers = cupy.asarray(np.frombuffer(robot.tobytes(), np.uint8))
             self._kernel((blocks,), (WARP,), (numbers, np.int32(threads)))
             for name in OUTPUTS:
                 if name in arrays and arrays[name].size:
-                    given[name].get(out=arrays[name])
+                    arguments[name].get(out=arrays[name])

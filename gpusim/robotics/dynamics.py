@@ -67,16 +67,16 @@ class Bodies:
         """Return the Jacobian of the center of mass, (worlds, 3, freedoms)."""
         k, path = self.k, self.k.masks.path
         mass = np.broadcast_to(self.inertias.mass, self.arm.shape[:2])
-        behind = mass @ path
+        carried_mass = mass @ path
         moment = np.matmul(path.T, mass[..., None] * self.arm)
-        rows = k.columns[..., :3] * behind[..., None] + cross(k.columns[..., 3:], moment)
+        rows = k.columns[..., :3] * carried_mass[..., None] + cross(k.columns[..., 3:], moment)
         return np.asarray(rows.swapaxes(-1, -2) / self.total[:, None, None])
 
     def mass_matrix(self) -> Array:
         """Return the mass matrix (worlds, freedoms, freedoms), without armatures and other inertias on joint axes."""
         k, masks = self.k, self.k.masks
-        own = self._spatial()
-        composite = np.matmul(masks.subtree, own.reshape(*own.shape[:2], 36)).reshape(own.shape)
+        spatial = self._spatial()
+        composite = np.matmul(masks.subtree, spatial.reshape(*spatial.shape[:2], 36)).reshape(spatial.shape)
         force = np.matmul(composite[:, masks.owner], k.columns[..., None])[..., 0]
         products = np.matmul(force, k.columns.swapaxes(-1, -2)) * masks.path[masks.owner]
         lower = np.tril(products)

@@ -35,21 +35,24 @@ class Pair:
 
     def __init__(self, k: Kinematics, ends: Ends, motion: Motion | None) -> None:
         self.k, self.ends, self.motion = k, ends, motion
-        self.place_a, self.place_b = k.position_of(ends.node_a, ends.point_a), k.position_of(ends.node_b, ends.point_b)
-        self.rows_a, self.rows_b = k.jacobian(ends.node_a, self.place_a), k.jacobian(ends.node_b, self.place_b)
-        self.apart = self.place_b - self.place_a
+        self.position_a, self.position_b = (
+            k.position_of(ends.node_a, ends.point_a),
+            k.position_of(ends.node_b, ends.point_b),
+        )
+        self.rows_a, self.rows_b = k.jacobian(ends.node_a, self.position_a), k.jacobian(ends.node_b, self.position_b)
+        self.difference = self.position_b - self.position_a
 
-    def turn(self, node: int, vector: Array) -> Array:
+    def to_world(self, node: int, vector: Array) -> Array:
         """Rotate a vector (worlds, 3) from a body frame to the world."""
         worlds = self.k.posture.shape[0]
         return np.asarray(self.k.rotation[:, node] @ vector) if node >= 0 else np.broadcast_to(vector, (worlds, 3))
 
-    def moving(self, node: int, place: Array) -> tuple[Array, Array, Array, Array]:
+    def point_motion(self, node: int, point: Array) -> tuple[Array, Array, Array, Array]:
         """Return velocity, angular velocity, acceleration and angular acceleration (for a = 0) of a point on a node."""
         if node < 0 or self.motion is None:
             none = np.zeros((self.k.posture.shape[0], 3))
             return none, none, none, none
-        arm = place - self.k.reference
+        arm = point - self.k.reference
         twist, bias = self.motion.twist[:, node], self.motion.bias[:, node]
         w, angular = twist[:, 3:], bias[:, 3:]
         v = twist[:, :3] + cross(w, arm)
@@ -74,16 +77,16 @@ class Gap:
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
         """Return values (worlds,) (m), Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
-        u = p.turn(-1 if self.on_world else self.ends.node_a, self.u)
+        u = p.to_world(-1 if self.on_world else self.ends.node_a, self.u)
         row = matvec((p.rows_b - p.rows_a)[:, :3].swapaxes(1, 2), u)
-        va, wa, aa, alpha = p.moving(self.ends.node_a, p.place_a)
-        vb, _, ab, _ = p.moving(self.ends.node_b, p.place_b)
+        va, wa, aa, alpha = p.point_motion(self.ends.node_a, p.position_a)
+        vb, _, ab, _ = p.point_motion(self.ends.node_b, p.position_b)
         drift = dot(u, ab - aa)
         if not self.on_world:
-            row = row + matvec(p.rows_a[:, 3:].swapaxes(1, 2), cross(u, p.apart))
+            row = row + matvec(p.rows_a[:, 3:].swapaxes(1, 2), cross(u, p.difference))
             first, second = fixed_rates(wa, alpha, u)
-            drift = drift + 2.0 * dot(first, vb - va) + dot(second, p.apart)
-        return dot(u, p.apart) - self.offset, row, drift
+            drift = drift + 2.0 * dot(first, vb - va) + dot(second, p.difference)
+        return dot(u, p.difference) - self.offset, row, drift
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,10 @@ class Angle:
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
         """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
-        u, w = p.turn(self.ends.node_a, self.u), p.turn(self.ends.node_b, self.w)
+        u, w = p.to_world(self.ends.node_a, self.u), p.to_world(self.ends.node_b, self.w)
         row = matvec((p.rows_b - p.rows_a)[:, 3:].swapaxes(1, 2), cross(w, u))
-        _, wa, _, alpha = p.moving(self.ends.node_a, p.place_a)
-        _, wb, _, beta = p.moving(self.ends.node_b, p.place_b)
+        _, wa, _, alpha = p.point_motion(self.ends.node_a, p.position_a)
+        _, wb, _, beta = p.point_motion(self.ends.node_b, p.position_b)
         (u1, u2), (w1, w2) = fixed_rates(wa, alpha, u), fixed_rates(wb, beta, w)
         return dot(u, w) - self.offset, row, dot(u2, w) + 2.0 * dot(u1, w1) + dot(u, w2)
 
@@ -116,19 +119,19 @@ class Line:
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
         """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
-        length = np.sqrt(dot(p.apart, p.apart))
-        least = np.where(length > 0.0, length, 1.0)
-        along = p.apart / least[:, None]
+        length = np.sqrt(dot(p.difference, p.difference))
+        divisor = np.where(length > 0.0, length, 1.0)
+        along = p.difference / divisor[:, None]
         row = matvec((p.rows_b - p.rows_a)[:, :3].swapaxes(1, 2), along)
-        va, _, aa, _ = p.moving(self.ends.node_a, p.place_a)
-        vb, _, ab, _ = p.moving(self.ends.node_b, p.place_b)
-        slip = vb - va
-        across = (dot(slip, slip) - dot(along, slip) ** 2) / least
-        return length - self.length, row, dot(along, ab - aa) + across
+        va, _, aa, _ = p.point_motion(self.ends.node_a, p.position_a)
+        vb, _, ab, _ = p.point_motion(self.ends.node_b, p.position_b)
+        relative_velocity = vb - va
+        centripetal = (dot(relative_velocity, relative_velocity) - dot(along, relative_velocity) ** 2) / divisor
+        return length - self.length, row, dot(along, ab - aa) + centripetal
 
 
 @dataclass(frozen=True)
-class Turn:
+class RotationRate:
     """Rotation rate of body b relative to body a, about an axis that is fixed in body a or b.
 
     The value is always zero.
@@ -142,10 +145,10 @@ class Turn:
         """Return zeros, Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         owner = self.ends.node_b if self.on_b else self.ends.node_a
-        axis = p.turn(owner, self.axis)
+        axis = p.to_world(owner, self.axis)
         row = matvec((p.rows_b - p.rows_a)[:, 3:].swapaxes(1, 2), axis)
-        _, wa, _, alpha = p.moving(self.ends.node_a, p.place_a)
-        _, wb, _, beta = p.moving(self.ends.node_b, p.place_b)
+        _, wa, _, alpha = p.point_motion(self.ends.node_a, p.position_a)
+        _, wb, _, beta = p.point_motion(self.ends.node_b, p.position_b)
         first, _ = fixed_rates(wb if self.on_b else wa, alpha, axis)
         return np.zeros(row.shape[0]), row, dot(axis, beta - alpha) + dot(first, wb - wa)
 
@@ -178,7 +181,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Mix:
+class ElementSum:
     """Weighted sum of other elements, such as the segments of a tendon."""
 
     parts: tuple[Line | Sum, ...]
@@ -190,11 +193,11 @@ class Mix:
         return values @ self.factor, np.einsum("wnv,n->wv", rows, self.factor), drifts @ self.factor
 
 
-Element = Gap | Angle | Line | Turn | Sum
+Element = Gap | Angle | Line | RotationRate | Sum
 
 
 def evaluate(
-    elements: Sequence[Element | Mix], k: Kinematics, motion: Motion | None = None
+    elements: Sequence[Element | ElementSum], k: Kinematics, motion: Motion | None = None
 ) -> tuple[Array, Array, Array]:
     """Return values (worlds, n), Jacobian rows (worlds, n, freedoms) and drifts (worlds, n) of several elements."""
     worlds, freedoms = k.posture.shape[0], k.forest.freedoms

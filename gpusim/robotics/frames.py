@@ -69,24 +69,24 @@ def find_frame(model: Model, nodes: dict[str, int], frame: str) -> Frame:
     """Return the frame with a name (see :meth:`gpusim.robotics.Tree.frame`). ``nodes`` maps body labels to nodes."""
     if not isinstance(frame, str):
         raise validate.fail("robotics.Tree", f"frame {frame!r} is not a label", "give the label of a body or site")
-    space, _, rest = frame.partition(".")
+    prefix, _, remainder = frame.partition(".")
     sites = {site.label: site for site in model.sites}
-    if rest and space in ("body", "site"):
-        label, wanted = rest, space
+    if remainder and prefix in ("body", "site"):
+        label, kind = remainder, prefix
     else:
-        label, wanted = frame, ""
+        label, kind = frame, ""
         if frame in sites and frame in model.labels("body"):
             rule = f"frame '{frame}' is a body and a site"
             raise validate.fail("robotics.Tree", rule, f"give 'body.{frame}' or 'site.{frame}'")
-    if wanted != "body" and label in sites:
+    if kind != "body" and label in sites:
         site = sites[label]
         owner = model.body_label(site.body)
         if site.body != WORLD and owner not in nodes:
             raise UnknownNameError(f"site '{label}' is on body '{owner}', which is not in the tree; give another base")
         x = site.xform
         return Frame(nodes.get(owner, -1) if site.body != WORLD else -1, x.position, x.matrix(), x.rotation)
-    if wanted == "site" or label not in nodes:
-        known = sites if wanted == "site" else nodes if wanted == "body" else [*nodes, *sites]
+    if kind == "site" or label not in nodes:
+        known = sites if kind == "site" else nodes if kind == "body" else [*nodes, *sites]
         raise unknown_name("frame of the tree", label, known)
     return Frame(nodes[label], np.zeros(3), np.eye(3), np.array([0.0, 0.0, 0.0, 1.0]))
 

@@ -93,8 +93,8 @@ class IK:
         levels = len(ranks) + 1 + any(not t.priority for t in tasks)
         self.level_of[0] = levels - 1
         self.postures = [t for t in tasks if isinstance(t, PostureTask)]
-        own = [t for t in tasks if isinstance(t, FrameTask)]
-        self.tasks = sorted(own, key=lambda t: t.priority)
+        frame_tasks = [t for t in tasks if isinstance(t, FrameTask)]
+        self.tasks = sorted(frame_tasks, key=lambda t: t.priority)
         self.layout = self._layout(levels, damping, locked)
         infinite = np.full(tree.freedoms, np.inf)
         self.lower, self.upper = (tree.lower, tree.upper) if limits else (-infinite, infinite)
@@ -104,7 +104,7 @@ class IK:
 
     def _layout(self, levels: int, damping: float, locked: Sequence[str]) -> Layout:
         tree = self.tree
-        moves = np.array([not tree.forest.nodes[i].held for i in tree.masks.owner], bool)
+        moves = np.array([not tree.forest.nodes[i].is_kinematic for i in tree.masks.owner], bool)
         for label in [locked] if isinstance(locked, str) else locked:
             moves[tree.rate_slice(label)] = False
         level, weight, group = [0] * tree.loop_rows, [LOOP_WEIGHT] * tree.loop_rows, [1] * tree.loop_rows
@@ -116,9 +116,11 @@ class IK:
         stiffness = np.zeros((levels, tree.freedoms))
         for posture in self.postures:
             stiffness[self.level_of[posture.priority]] += posture.weight
-        least = validate.positive("robotics.IK", "damping", damping)
+        min_damping = validate.positive("robotics.IK", "damping", damping)
         starts = np.cumsum([0, *group])
-        return Layout(np.array(level, np.int64), np.array(weight), starts, stiffness, moves, tree.masks.turns, least)
+        return Layout(
+            np.array(level, np.int64), np.array(weight), starts, stiffness, moves, tree.masks.is_rotation, min_damping
+        )
 
     def solve(
         self, q: Any, targets: Mapping[str, Any], iterations: int = 10, backend: str = "numpy"
@@ -131,9 +133,9 @@ class IK:
                 optional.
             iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last
                 control step, 1 or 2 steps are enough.
-            backend: "numpy". "native" uses compiled code with parallel threads (needs a C++ compiler), and equals
-                "numpy" up to round-off. "cuda" uses GPU 0 with one thread per world, and is bit-identical to "native".
-                All arrays are on the host.
+            backend: "numpy", "native" or "cuda". "native" runs compiled code in parallel threads, and needs a C++
+                compiler. Its results equal the results of "numpy" up to round-off. "cuda" uses GPU 0 with one thread
+                per world. The results of "cuda" and "native" are bit-identical. All arrays are on the host.
 
         Returns:
             Postures (worlds, size) and a :class:`Report`.
@@ -145,33 +147,35 @@ class IK:
         """
         validate.choice("robotics.IK", "backend", backend, BACKENDS)
         iterations = validate.count("robotics.IK", "iterations", iterations, 0)
-        q, aims = self._given(q, targets)
-        without = min(iterations // 4, 2)
+        q, aims = self._checked_inputs(q, targets)
+        last_steps = min(iterations // 4, 2)  # steps that ignore posture tasks
         if backend != "numpy":
             if backend not in self._solvers:
                 self._solvers[backend] = NativeSolver(self) if backend == "native" else CudaSolver(self)
-            q, error, loops, greatest = self._solvers[backend].solve(q, aims, iterations, without)
-            return q, self._reported(q, aims, error, loops, greatest)
+            q, error, loops, max_step = self._solvers[backend].solve(q, aims, iterations, last_steps)
+            return q, self._report(q, aims, error, loops, max_step)
         steps, step = Steps(self.layout, q.shape[0]), np.zeros((q.shape[0], self.tree.freedoms))
         for number in range(iterations):
             errors, rows = self._rows(q, aims)
-            levels = self.layout.task_levels if number >= iterations - without else self.layout.levels
+            levels = self.layout.task_levels if number >= iterations - last_steps else self.layout.levels
 
-            def late(level: int, left: int = iterations - number) -> int:
-                return max(finishing_steps(level, iterations) - left + 1, 0)
+            def finishing_step(level: int, remaining: int = iterations - number) -> int:
+                return max(finishing_steps(level, iterations) - remaining + 1, 0)
 
-            def tried(step: Array, q: Array = q) -> Array:
-                return self._rows(self._clamped(self.tree.integrate(q, step)), aims)[0]
+            def errors_after(step: Array, q: Array = q) -> Array:
+                return self._rows(self._clip_to_limits(self.tree.integrate(q, step)), aims)[0]
 
-            step = steps.step(errors, rows, self._pull(q, aims), *self._room(q), levels, late, tried)
-            q = self._clamped(self.tree.integrate(q, step))
+            step = steps.step(
+                errors, rows, self._pull(q, aims), *self._limit_distances(q), levels, finishing_step, errors_after
+            )
+            q = self._clip_to_limits(self.tree.integrate(q, step))
         k = self.tree.at(q)
         bodies = Bodies(k, self.tree.inertias)
         error = {t.name: t.rows(k, bodies, aims[t.name]).error for t in self.tasks}
         loops = np.abs(evaluate(self.tree.locked, k)[0]).max(axis=1, initial=0.0)
-        return q, self._reported(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
+        return q, self._report(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
 
-    def _given(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
+    def _checked_inputs(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
         """Return start and targets as arrays of all worlds."""
         tasks = [*self.tasks, *self.postures]
         for name in targets:
@@ -191,8 +195,8 @@ class IK:
         worlds = max([start.shape[0], *(np.shape(v)[0] for v in given.values() if np.ndim(v) == 2)])
         if start.shape[0] not in (1, worlds):
             rule = f"there are {start.shape[0]} postures and targets of {worlds} worlds"
-            raise validate.fail("robotics.IK", rule, "give as many of both, or one")
-        q = self._clamped(np.array(np.broadcast_to(start, (worlds, self.tree.size))))
+            raise validate.fail("robotics.IK", rule, "give equal numbers, or one posture")
+        q = self._clip_to_limits(np.array(np.broadcast_to(start, (worlds, self.tree.size))))
         return q, {task.name: task.target(given[task.name], worlds) for task in tasks}
 
     def _rows(self, q: Array, aims: dict[str, Array]) -> tuple[Array, Array]:
@@ -202,8 +206,8 @@ class IK:
         residual, rows, _ = evaluate(self.tree.locked, k)
         found = [(-residual, rows)]
         for task in self.tasks:
-            own, used = task.rows(k, bodies, aims[task.name]), task.weight > 0.0
-            found.append((own.error[:, used], own.jacobian[:, used]))
+            task_rows, used = task.rows(k, bodies, aims[task.name]), task.weight > 0.0
+            found.append((task_rows.error[:, used], task_rows.jacobian[:, used]))
         errors, jacobians = zip(*found, strict=True)
         return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
 
@@ -214,7 +218,7 @@ class IK:
             out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])
         return out
 
-    def _room(self, q: Array) -> tuple[Array, Array]:
+    def _limit_distances(self, q: Array) -> tuple[Array, Array]:
         """Return the changes that would move each coordinate to its lower and upper limit, (worlds, freedoms) each."""
         at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
@@ -223,17 +227,17 @@ class IK:
         high[:, rate] = np.maximum(self.upper[rate] - q[:, at], 0.0)
         return low, high
 
-    def _clamped(self, q: Array) -> Array:
+    def _clip_to_limits(self, q: Array) -> Array:
         """Clip every coordinate to its limits, in place."""
         at, rate = self.single.T
         q[:, at] = np.clip(q[:, at], self.lower[rate], self.upper[rate])
         return q
 
-    def _reported(self, q: Array, aims: dict[str, Array], error: dict[str, Array], loops: Array, step: Array) -> Report:
+    def _report(self, q: Array, aims: dict[str, Array], error: dict[str, Array], loops: Array, step: Array) -> Report:
         error = error | {t.name: self.tree.difference(q, aims[t.name]) for t in self.postures}
         tasks = [*self.tasks, *self.postures]
         residual = {t.name: np.sqrt(np.sum(error[t.name][:, t.weight > 0.0] ** 2, axis=1)) for t in tasks}
-        low, high = self._room(q)
+        low, high = self._limit_distances(q)
         return Report(error, residual, loops, step, (low >= 0.0) | (high <= 0.0))
 
 

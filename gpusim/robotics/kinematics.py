@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from gpusim import rotations
-from gpusim.robotics.spanning import BALL, SLIDE, Forest, Node
+from gpusim.robotics.spanning import BALL, PRISMATIC, Forest, Node
 from gpusim.typing import Array
 
 
@@ -39,7 +39,7 @@ class Masks:
         path: matrix (nodes, freedoms), 1 if the velocity moves the node.
         owner: node whose joint has the velocity, (freedoms,).
         carrier: matrix (freedoms, freedoms). ``carrier[i, j]`` is 1 if velocity j moves the axis of velocity i.
-        turns: whether each velocity is a rotation, (freedoms,).
+        is_rotation: whether each velocity is a rotation, (freedoms,).
         subtree: matrix (nodes, nodes). ``subtree[i, j]`` is 1 if node j is node i or a descendant of node i.
     """
 
@@ -48,25 +48,24 @@ class Masks:
         self.path = np.zeros((nodes, freedoms))
         self.owner = np.zeros(freedoms, np.int64)
         self.carrier = np.zeros((freedoms, freedoms))
-        self.turns = np.zeros(freedoms, bool)
+        self.is_rotation = np.zeros(freedoms, bool)
         self.subtree = np.eye(nodes)
         for i in reversed(range(nodes)):
             if forest.nodes[i].parent >= 0:
                 self.subtree[forest.nodes[i].parent] += self.subtree[i]
         for i, node in enumerate(forest.nodes):
-            behind = self.path[node.parent] if node.parent >= 0 else np.zeros(freedoms)
-            self.path[i] = behind
+            parent_path = self.path[node.parent] if node.parent >= 0 else np.zeros(freedoms)
+            self.path[i] = parent_path
             for m in node.motions:
                 rows = slice(m.rate, m.rate + m.freedoms)
                 self.path[i, rows] = 1.0
                 self.owner[rows] = i
-                self.turns[rows] = m.kind != SLIDE
-            for place, m in enumerate(node.motions):
+                self.is_rotation[rows] = m.kind != PRISMATIC
+            for index, m in enumerate(node.motions):
                 rows = slice(m.rate, m.rate + m.freedoms)
-                self.carrier[rows] = behind
-                # If the joint is reversed, an axis is fixed in this node, or in a part that a later motion of the joint
-                # moves.
-                for mover in node.motions[place:] if node.reverse else node.motions[:place]:
+                self.carrier[rows] = parent_path
+                # Earlier motions move the axis. In a reversed joint, the motion itself and later motions move the axis.
+                for mover in node.motions[index:] if node.reverse else node.motions[:index]:
                     self.carrier[rows, mover.rate : mover.rate + mover.freedoms] = 1.0
 
 
@@ -89,10 +88,10 @@ class Kinematics:
         self.axis = np.empty((worlds, forest.freedoms, 3))
         self.point = np.empty((worlds, forest.freedoms, 3))
         for i, node in enumerate(forest.nodes):
-            self._place(i, node)
+            self._set_pose(i, node)
         self.reference: Array = self.origin[:, 0].copy()
 
-    def _place(self, i: int, node: Node) -> None:
+    def _set_pose(self, i: int, node: Node) -> None:
         """Compute the pose of a node from the pose of its parent node and the motions of its joint."""
         worlds = self.posture.shape[0]
         frame, point = node.before[1], node.before[0]
@@ -106,15 +105,15 @@ class Kinematics:
             rows = slice(m.rate, m.rate + m.freedoms)
             sign = -1.0 if node.reverse else 1.0
             if m.kind == BALL:
-                turn = rotations.matrix_from_quaternion(rotations.normalized(self.posture[:, m.at : m.at + 4]))
-                before, frame = frame, frame @ (turn.swapaxes(-1, -2) if node.reverse else turn)
+                rotation = rotations.matrix_from_quaternion(rotations.normalized(self.posture[:, m.at : m.at + 4]))
+                before, frame = frame, frame @ (rotation.swapaxes(-1, -2) if node.reverse else rotation)
                 # The three axes are the axes of the joint frame on the parent of the joint.
                 self.axis[:, rows] = sign * (frame if node.reverse else before).swapaxes(-1, -2)
                 self.point[:, rows] = point[:, None]
                 continue
             value, axis = sign * self.posture[:, m.at], frame @ m.axis
             self.axis[:, m.rate] = sign * axis
-            if m.kind == SLIDE:
+            if m.kind == PRISMATIC:
                 point = point + value[:, None] * axis
             else:
                 frame = frame @ axis_rotation(m.axis, value)
@@ -125,9 +124,9 @@ class Kinematics:
     @cached_property
     def columns(self) -> Array:
         """Return the columns (worlds, freedoms, 6): velocity at the reference point, angular velocity."""
-        turns = self.masks.turns[None, :, None]
-        along = np.where(turns, cross(self.point - self.reference[:, None], self.axis), self.axis)
-        return np.concatenate([along, np.where(turns, self.axis, 0.0)], axis=-1)
+        is_rotation = self.masks.is_rotation[None, :, None]
+        along = np.where(is_rotation, cross(self.point - self.reference[:, None], self.axis), self.axis)
+        return np.concatenate([along, np.where(is_rotation, self.axis, 0.0)], axis=-1)
 
     def position_of(self, node: int, point: Array) -> Array:
         """Return world positions (worlds, 3) of a point that is fixed in a node's body frame. Node -1 is the world."""
@@ -135,11 +134,11 @@ class Kinematics:
             return np.broadcast_to(point, (self.posture.shape[0], 3))
         return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
 
-    def jacobian(self, node: int, place: Array) -> Array:
-        """Return the Jacobian (worlds, 6, freedoms) of a node's point at the world position ``place`` (worlds, 3)."""
+    def jacobian(self, node: int, point: Array) -> Array:
+        """Return the Jacobian (worlds, 6, freedoms) of a node's point at the world position ``point`` (worlds, 3)."""
         path = self.masks.path[node] if node >= 0 else np.zeros(self.forest.freedoms)
         angular = self.columns[..., 3:] * path[:, None]
-        linear = self.columns[..., :3] * path[:, None] + cross(angular, (place - self.reference)[:, None])
+        linear = self.columns[..., :3] * path[:, None] + cross(angular, (point - self.reference)[:, None])
         return np.concatenate([linear, angular], axis=-1).swapaxes(-1, -2)
 
 

@@ -22,7 +22,7 @@ from gpusim.description.joint_kinds import (
 from gpusim.description.specs import WORLD, Term
 from gpusim.model.coordinates import KINDS, Coordinates
 from gpusim.model.model import Model
-from gpusim.robotics.elements import Angle, Element, Ends, Gap, Line, Mix, Sum, Turn
+from gpusim.robotics.elements import Angle, Element, ElementSum, Ends, Gap, Line, RotationRate, Sum
 from gpusim.robotics.spanning import BALL, Forest
 from gpusim.typing import Array
 
@@ -72,19 +72,19 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
         if (joint, axis) not in scalars:
             spec = model.joints[joint]
             rule = f"adds a coordinate of joint '{spec.label}', which is not in the tree"
-            hint = "add that joint to the model before those that close its loop, or leave it out of the coupling"
+            hint = "add that joint to the model before the other joints of its loop, or remove it from the coupling"
             if model.coordinates[joint][axis].kind == DISTANCE:
                 rule = f"adds the length of '{spec.label}', which is not a coordinate of a tree of joints"
-                hint = "couple joints instead, or leave out the coupling"
+                hint = "couple joints instead, or remove the coupling"
             raise validate.fail(element, rule, hint)
-    places = np.array([scalars[joint, axis] for joint, axis, _ in terms], np.int64)
-    return Sum(places[:, 0], places[:, 1], np.array([factor for *_, factor in terms]))
+    indices = np.array([scalars[joint, axis] for joint, axis, _ in terms], np.int64)
+    return Sum(indices[:, 0], indices[:, 1], np.array([factor for *_, factor in terms]))
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
     """Return each sum that a coupling keeps constant, and the value of the sum.
 
-    None stands for the value in the initial pose. Omit couplings with joints of other trees.
+    The value is None if the coupling keeps the sum of the initial pose. Omit couplings with joints of other trees.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [
@@ -98,13 +98,13 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 class Reflected:
     """Elements and indices of the axis rows that have an additional inertia, such as the inertia of a rotor."""
 
-    elements: list[Element | Mix]
+    elements: list[Element | ElementSum]
     axes: Array
 
 
 def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
     """Return the axes that have an inertia and connect bodies of the forest."""
-    elements, axes = list[Element | Mix](), list[int]()
+    elements, axes = list[Element | ElementSum](), list[int]()
     for axis in np.flatnonzero(inertia.any(axis=0)).tolist():
         element = _axis_element(model, forest, scalars, table, axis)
         if element is not None:
@@ -114,11 +114,13 @@ def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates
 
 
 def _wraps(model: Model, joint: int, coordinate: int) -> bool:
-    own = model.coordinates[joint][coordinate]
-    return any(c.path is not None for c in (own, *(model.coordinates[j][k] for j, k, _ in own.terms)))
+    rope = model.coordinates[joint][coordinate]
+    return any(c.path is not None for c in (rope, *(model.coordinates[j][k] for j, k, _ in rope.terms)))
 
 
-def _mix(model: Model, nodes: dict[int, int], scalars: Scalars, terms: tuple[Term, ...], element: str) -> Mix | Sum:
+def _tendon_length(
+    model: Model, nodes: dict[int, int], scalars: Scalars, terms: tuple[Term, ...], element: str
+) -> ElementSum | Sum:
     """Return the length of a tendon as an element."""
     lines: list[Line] = []
     factors: list[float] = []
@@ -127,28 +129,28 @@ def _mix(model: Model, nodes: dict[int, int], scalars: Scalars, terms: tuple[Ter
         if c.kind == DISTANCE:
             lines.append(Line(Ends(nodes[spec.parent], c.point_a, nodes[spec.child], c.point_b)))
             factors.append(factor)
-    rest = tuple(term for term in terms if model.coordinates[term[0]][term[1]].kind != DISTANCE)
-    plain = [coupled(model, scalars, rest, element)] if rest else []
-    return Mix((*lines, *plain), np.array([*factors, *(1.0 for _ in plain)])) if lines else plain[0]
+    joint_terms = tuple(term for term in terms if model.coordinates[term[0]][term[1]].kind != DISTANCE)
+    joint_sum = [coupled(model, scalars, joint_terms, element)] if joint_terms else []
+    return ElementSum((*lines, *joint_sum), np.array([*factors, *(1.0 for _ in joint_sum)])) if lines else joint_sum[0]
 
 
 def _axis_element(
     model: Model, forest: Forest, scalars: Scalars, table: Coordinates, axis: int
-) -> Element | Mix | None:
+) -> Element | ElementSum | None:
     """Return the element of an axis, or None if one of its bodies is in another tree."""
-    nodes, own, columns = node_of(forest), model.axes[axis], table.columns
-    if own.joint >= 0 and (own.joint, own.coordinate) in scalars:
-        return coupled(model, scalars, ((own.joint, own.coordinate, 1.0),), "")
+    nodes, row_axis, columns = node_of(forest), model.axes[axis], table.columns
+    if row_axis.joint >= 0 and (row_axis.joint, row_axis.coordinate) in scalars:
+        return coupled(model, scalars, ((row_axis.joint, row_axis.coordinate, 1.0),), "")
     number = int(table.of_axis[axis])
     kind = columns["kind"][number]
-    if own.joint >= 0 and _wraps(model, own.joint, own.coordinate):
-        rule = "has an inertia along a rope that wraps around a body, which a tree of joints does not know"
-        raise validate.fail(f"joint '{own.label}'", rule, "set its armature and the inertia of its motors to 0")
+    if row_axis.joint >= 0 and _wraps(model, row_axis.joint, row_axis.coordinate):
+        rule = "has an inertia along a rope that wraps around a body, which a tree of joints does not support"
+        raise validate.fail(f"joint '{row_axis.label}'", rule, "set its armature and the inertia of its motors to 0")
     if kind == KINDS[SUM]:
-        terms = model.coordinates[own.joint][own.coordinate].terms
+        terms = model.coordinates[row_axis.joint][row_axis.coordinate].terms
         carried = {node.joint for node in forest.nodes} | set(forest.closing)
         inside = {joint for joint, *_ in terms} <= carried
-        return _mix(model, nodes, scalars, terms, f"joint '{own.label}'") if inside else None
+        return _tendon_length(model, nodes, scalars, terms, f"joint '{row_axis.label}'") if inside else None
     world = len(model.bodies)
     bodies = [int(columns[f"body_{end}"][number]) for end in "ab"]
     if not set(bodies) <= set(nodes) | {world}:
@@ -164,9 +166,9 @@ def _axis_element(
     if kind == KINDS[TRANSLATION]:
         return Gap(ends, columns["axis"][number])
     if kind in (KINDS[ANGLE], KINDS[ROTATION]):
-        return Turn(ends, columns["axis"][number], columns["owner"][number] == bodies[1])
+        return RotationRate(ends, columns["axis"][number], columns["owner"][number] == bodies[1])
     if kind in (KINDS[OUTER_ANGLE], KINDS[MIDDLE_ANGLE]):
-        rule = "has armature on one of three turns and closes a loop, where its inertia is not known"
-        hint = "add the joint to the model before those that close its loop"
-        raise validate.fail(f"joint '{own.label}'", rule, hint)
+        rule = "closes a loop and has armature on one of three rotations, which a tree does not support"
+        hint = "add the joint to the model before the other joints of its loop"
+        raise validate.fail(f"joint '{row_axis.label}'", rule, hint)
     return None

@@ -33,7 +33,7 @@ def _of_nodes(forest: Forest) -> dict[str, Array]:
     motions = [(n, m) for n in forest.nodes for m in (reversed(n.motions) if n.reverse else n.motions)]
     starts = np.cumsum([0, *(len(n.motions) for n in forest.nodes)])
     frames = {
-        name: np.array([np.concatenate([place, turn.ravel()]) for place, turn in ends])
+        name: np.array([np.concatenate([position, rotation.ravel()]) for position, rotation in ends])
         for name, ends in (
             ("node_before", [n.before for n in forest.nodes]),
             ("node_after", [n.after for n in forest.nodes]),
@@ -120,7 +120,7 @@ class KernelSolver(ABC):
             **self._of_goals(),
             "node_com": tree.inertias.com,
             "path_start": path_start, "path": path,
-            "rate_owner": masks.owner, "rate_rotates": masks.turns, "rate_at": at, "rate_moves": layout.moves,
+            "rate_owner": masks.owner, "rate_rotates": masks.is_rotation, "rate_at": at, "rate_moves": layout.moves,
             "rate_group_start": group_start, "rate_group": groups,
             "rate_run": runs, "run_start": starts, "run_end": ends, "lower": ik.lower, "upper": ik.upper,
             "row_weight": layout.weight, "group": layout.group, "group_level": first,
@@ -167,22 +167,22 @@ class KernelSolver(ABC):
     def _groups(self) -> list[list[int]]:
         """Return the groups of rows that each velocity affects, in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
-        none = np.zeros(self.tree.freedoms, bool)
+        no_velocity = np.zeros(self.tree.freedoms, bool)
 
-        def behind(node: int) -> Array:
-            return masks.path[node] > 0.0 if node >= 0 else none
+        def moved_by(node: int) -> Array:
+            return masks.path[node] > 0.0 if node >= 0 else no_velocity
 
         for e in self.tree.locked:
             if isinstance(e, Sum):
                 moved.append(np.isin(np.arange(self.tree.freedoms), e.rate))
             else:
-                moved.append(behind(e.ends.node_a) | behind(e.ends.node_b))
+                moved.append(moved_by(e.ends.node_a) | moved_by(e.ends.node_b))
         for task in self.ik.tasks:
             kind, node, *_ = _goal(task)
             for part in range(0, task.weight.size, 3):
                 if (task.weight[part : part + 3] > 0.0).any():
-                    all_of = ~none if kind == COM else behind(node)
-                    moved.append(all_of & masks.turns if part else all_of)
+                    all_of = ~no_velocity if kind == COM else moved_by(node)
+                    moved.append(all_of & masks.is_rotation if part else all_of)
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
@@ -190,15 +190,15 @@ class KernelSolver(ABC):
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:
-            own: list[tuple[int, int]] = []
+            runs_of_velocity: list[tuple[int, int]] = []
             for g in groups:
                 start, end = int(group[g]), int(group[g + 1])
-                if own and own[-1][1] == start and level[start] == level[start - 1]:
-                    own[-1] = own[-1][0], end
+                if runs_of_velocity and runs_of_velocity[-1][1] == start and level[start] == level[start - 1]:
+                    runs_of_velocity[-1] = runs_of_velocity[-1][0], end
                 else:
-                    own.append((start, end))
-            found.append(own)
-        flat = np.array([run for own in found for run in own], np.int64).reshape(-1, 2)
+                    runs_of_velocity.append((start, end))
+            found.append(runs_of_velocity)
+        flat = np.array([run for runs_of_velocity in found for run in runs_of_velocity], np.int64).reshape(-1, 2)
         return np.cumsum([0, *map(len, found)]), flat[:, 0], flat[:, 1]
 
     @abstractmethod
@@ -211,14 +211,14 @@ class KernelSolver(ABC):
         """
 
     def solve(
-        self, q: Array, aims: Mapping[str, Array], iterations: int, without: int
+        self, q: Array, aims: Mapping[str, Array], iterations: int, last_steps: int
     ) -> tuple[Array, dict[str, Array], Array, Array]:
         """Return postures, task errors by name, largest loop residuals, and largest components of the last step.
 
         Args:
             q: starting postures (worlds, size), not modified.
             aims: targets (worlds, numbers) of every task by name.
-            iterations: number of steps. The last ``without`` steps ignore posture tasks.
+            iterations: number of steps. The last ``last_steps`` steps ignore posture tasks.
         """
         worlds, tasks = q.shape[0], self.ik.tasks
         mass = np.broadcast_to(self.tree.inertias.mass, (worlds, self._sizes["nodes"]))
@@ -239,7 +239,7 @@ class KernelSolver(ABC):
             if hasattr(steps, name.upper()):  # a constant of steps.py
                 robot[name] = getattr(steps, name.upper())
         robot["damping"], robot["worlds"] = self.layout.damping, worlds
-        robot["iterations"], robot["without"] = iterations, without
+        robot["iterations"], robot["without"] = iterations, last_steps
         robot["guarded"] = self.layout.guarded
         if worlds:
             self.launch(robot, arrays)

@@ -16,7 +16,7 @@ from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.model import Model
 from gpusim.typing import Array
 
-SLIDE, TURN, BALL = 0, 1, 2
+PRISMATIC, REVOLUTE, BALL = 0, 1, 2
 """Kinds of elementary motions."""
 QUATERNION, POSE = "quaternion", "pose"
 """Values of ``JointType.position_is`` for joints whose position is not a list of coordinates."""
@@ -48,10 +48,9 @@ class Node:
         reverse: whether the joint's child carries the joint's parent.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
         before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
-        after: position (3,) and rotation (3, 3) of the body frame, relative to the joint frame that is fixed in this
-            body.
+        after: position (3,) and rotation (3, 3) of the body frame in the joint frame on this body.
         at, rate: first index in the posture, and first index in the velocities.
-        held: whether the body is kinematic.
+        is_kinematic: whether the body is kinematic.
     """
 
     body: int
@@ -63,7 +62,7 @@ class Node:
     after: tuple[Array, Array]
     at: int
     rate: int
-    held: bool = False
+    is_kinematic: bool = False
 
 
 @dataclass
@@ -82,8 +81,8 @@ class Forest:
 def spans(joint: JointSpec) -> bool:
     """Return whether a joint may carry a body: whether the joint coordinates determine the pose of the body."""
     kind = joint_type(joint.kind)
-    own = set(kind.kinds(joint)[: kind.moves(joint)])
-    plain = own <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
+    coordinate_kinds = set(kind.kinds(joint)[: kind.moves(joint)])
+    plain = coordinate_kinds <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
     return kind.holds and kind.sets_pose and plain
 
 
@@ -91,8 +90,8 @@ def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
     The roots of the trees are the world and the kinematic bodies, which float. Each remaining group of connected bodies
-    has one floating body as its root. The root is ``base``, or else the child of a free joint. Without a free joint,
-    the root is a body that is not the child of a carrying joint, or else the first body.
+    has one floating body as its root. Candidates for the root, in order: ``base``, the child of a free joint, a body
+    that is not the child of a carrying joint, the first body.
 
     Raises:
         UnknownNameError: no body of that label.
@@ -150,10 +149,12 @@ def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> N
     """Add a floating body: three translations along the world's axes, then a free rotation about the body's origin."""
     number[body] = len(forest.nodes)
     q, v = forest.size, forest.freedoms
-    motions = [Motion(SLIDE, np.eye(3)[k], q + k, v + k) for k in range(3)] + [Motion(BALL, np.zeros(3), q + 3, v + 3)]
-    still = np.zeros(3), np.eye(3)
-    held = model.bodies[body].kinematic
-    forest.nodes.append(Node(body, -1, -1, False, motions, still, still, q, v, held))
+    motions = [Motion(PRISMATIC, np.eye(3)[k], q + k, v + k) for k in range(3)] + [
+        Motion(BALL, np.zeros(3), q + 3, v + 3)
+    ]
+    identity = np.zeros(3), np.eye(3)
+    is_kinematic = model.bodies[body].kinematic
+    forest.nodes.append(Node(body, -1, -1, False, motions, identity, identity, q, v, is_kinematic))
     forest.size, forest.freedoms = q + 7, v + 6
 
 
@@ -186,10 +187,10 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
             axis = (rotation_b if c.axis_on_child else rotation_a).T @ c.axis
             if c.kind == MIDDLE_ANGLE:
                 axis = np.cross(axis, rotation_a.T @ c.other)
-            motions.append(Motion(SLIDE if c.kind == TRANSLATION else TURN, _snapped(axis), q, v))
+            motions.append(Motion(PRISMATIC if c.kind == TRANSLATION else REVOLUTE, _snapped(axis), q, v))
             q, v = q + 1, v + 1
     # Translations first, because they are along the axes of the parent.
-    motions.sort(key=lambda m: m.kind != SLIDE)
+    motions.sort(key=lambda m: m.kind != PRISMATIC)
     ends = (frames.point_a, rotation_a), (frames.point_b, rotation_b)
     near, far = reversed(ends) if reverse else ends
     after = -far[1].T @ far[0], far[1].T

@@ -13,8 +13,8 @@ C contains the rows of the levels above (r = C dq_above, c almost zero) and the 
 
 If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D =
 damping^2 + sum of factor |force| |column of J| grows with the forces, and the steps contract to the nearest pose. If a
-target is reachable, D becomes small together with the forces, so convergence is quadratic (Levenberg-Marquardt with
-error-dependent damping, Sugihara 2011; Fan and Yuan 2005).
+target is reachable, D becomes small together with the forces, so convergence is quadratic. Sources for this
+error-dependent damping of the Levenberg-Marquardt method: Sugihara 2011; Fan and Yuan 2005.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gpusim import rotations
 from gpusim.typing import Array
 
 KEPT = 1e-12
-"""Compliance of rows of higher levels, as a share of the matrix diagonal."""
+"""Compliance of rows of higher levels, relative to the diagonal of the matrix."""
 OWN_CURVATURE = 0.1
 """Factor of w |e| |column| in the damping D of a level, for rows of the level itself."""
 KEPT_CURVATURE = 0.25
@@ -42,7 +42,7 @@ LEAK, LEAK_SHARE = 1e-2, 0.5
 FINISHING, FINER = 2, 1e-4
 """Number of last steps per level that strictly protect the levels above, and factor on LEAK in each last step."""
 MAX_WAY = 1.0
-"""Maximum norm (m and rad) of the errors of a level after the first priority. ``_shortened`` scales larger errors."""
+"""Maximum norm (m and rad) of the errors of a level after the first priority. ``_clip_errors`` scales larger errors."""
 AT_LIMIT = 1e-9
 """With several priorities, a coordinate moves to its limit if the distance to the limit is below this value."""
 MAX_ROTATION = 1.0
@@ -59,7 +59,7 @@ class Layout:
         group: index of the first row of each group, (groups + 1,). A group is a vector of consecutive rows.
         stiffness: weights of the posture tasks in the cost, (levels, freedoms).
         moves: whether each coordinate may move, (freedoms,).
-        turns: whether each coordinate is a rotation, (freedoms,).
+        is_rotation: whether each coordinate is a rotation, (freedoms,).
         damping: square root of the minimum D.
     """
 
@@ -68,7 +68,7 @@ class Layout:
     group: Array
     stiffness: Array
     moves: Array
-    turns: Array
+    is_rotation: Array
     damping: float
 
     @property
@@ -117,8 +117,8 @@ class Steps:
         low: Array,
         high: Array,
         levels: int,
-        late: Callable[[int], int],
-        tried: Callable[[Array], Array],
+        finishing_step: Callable[[int], int],
+        errors_after: Callable[[Array], Array],
     ) -> Array:
         """Return the step dq (worlds, freedoms).
 
@@ -128,14 +128,14 @@ class Steps:
             pull: products of the weights p and differences d of the posture tasks, (levels, worlds, freedoms).
             low, high: minimum and maximum change of the coordinates, (worlds, freedoms), low <= 0 <= high.
             levels: number of levels to use.
-            late: function that returns the number (from 1) of a level's finishing step, or 0 before the finishing
-                steps.
-            tried: function that returns the errors after a step.
+            finishing_step: function that returns the number of a level's finishing step, counted from 1, or 0 before
+                the finishing steps.
+            errors_after: function that returns the errors after a step.
         """
         if self.layout.guarded:
-            step = self._in_order(error, rows, pull, low, high, levels, late, tried)
+            step = self._prioritized_step(error, rows, pull, low, high, levels, finishing_step, errors_after)
         else:
-            step = self._together(error, rows, pull, low, high, levels)
+            step = self._single_priority_step(error, rows, pull, low, high, levels)
         back = rotations.dot(step, self.last) < 0.0
         self.caution = np.where(
             back, np.minimum(RAISED * self.caution, MAX_CAUTION), np.maximum(LOWERED * self.caution, 1.0)
@@ -143,13 +143,15 @@ class Steps:
         self.last = step
         return step
 
-    def _together(self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int) -> Array:
+    def _single_priority_step(
+        self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int
+    ) -> Array:
         """Compute the step for tasks that all have one priority. All levels respect the same limits."""
         damping = self._damping(error, rows)
         # Fix the coordinates that the task errors push against a limit. The step does not always show this push.
         push = rotations.matvec(rows.swapaxes(1, 2), self.layout.weight * error) + pull[:levels].sum(axis=0)
-        held = ((low >= 0.0) & (push < 0.0)) | ((high <= 0.0) & (push > 0.0))
-        free = self.layout.moves & ~held
+        at_limit = ((low >= 0.0) & (push < 0.0)) | ((high <= 0.0) & (push > 0.0))
+        free = self.layout.moves & ~at_limit
         fixed = np.zeros(low.shape)
         for last in range(MAX_PASSES, 0, -1):
             step = fixed
@@ -162,7 +164,7 @@ class Steps:
             free &= ~(under | over)
         return np.clip(step, low, high)
 
-    def _in_order(
+    def _prioritized_step(
         self,
         error: Array,
         rows: Array,
@@ -170,12 +172,12 @@ class Steps:
         low: Array,
         high: Array,
         levels: int,
-        late: Callable[[int], int],
-        tried: Callable[[Array], Array],
+        finishing_step: Callable[[int], int],
+        errors_after: Callable[[Array], Array],
     ) -> Array:
         """Compute the step for several priorities."""
-        o, step, whole = self.layout, np.zeros(low.shape), error
-        error = self._shortened(error)
+        o, step, full_error = self.layout, np.zeros(low.shape), error
+        error = self._clip_errors(error)
         damping = self._damping(error, rows)
         for level in range(levels):
             above, end = o.above(level), o.above(level + 1)
@@ -186,29 +188,33 @@ class Steps:
             free = o.moves & ~(((low >= -AT_LIMIT) & (push < 0.0)) | ((high <= AT_LIMIT) & (push > 0.0)))
             fixed = step
             for last in range(MAX_PASSES, 0, -1):
-                found = self._level(level, error, rows, pull[level], damping[level], free, fixed, step)
+                candidate = self._level(level, error, rows, pull[level], damping[level], free, fixed, step)
                 if level > 1:
-                    most = np.max(np.where(o.turns, np.abs(found - step), 0.0), axis=1)
-                    found = step + (MAX_ROTATION / np.maximum(most, MAX_ROTATION))[:, None] * (found - step)
-                under, over = free & (found < low), free & (found > high)
+                    max_change = np.max(np.where(o.is_rotation, np.abs(candidate - step), 0.0), axis=1)
+                    candidate = step + (MAX_ROTATION / np.maximum(max_change, MAX_ROTATION))[:, None] * (
+                        candidate - step
+                    )
+                under, over = free & (candidate < low), free & (candidate > high)
                 if last == 1 or not (under | over).any():
                     break
                 fixed = np.where(under, low, np.where(over, high, fixed))
                 free &= ~(under | over)
             if level > 1:
-                found = step + self._share(level, whole, rows, step, found - step, low, high, late(level), tried)
-            step = np.where(found < low + AT_LIMIT, low, np.where(found > high - AT_LIMIT, high, found))
+                candidate = step + self._limit_step(
+                    level, full_error, rows, step, candidate - step, low, high, finishing_step(level), errors_after
+                )
+            step = np.where(candidate < low + AT_LIMIT, low, np.where(candidate > high - AT_LIMIT, high, candidate))
         return step
 
-    def _shortened(self, error: Array) -> Array:
+    def _clip_errors(self, error: Array) -> Array:
         """Scale down the errors of each level, except the first priority, to a norm of at most ``MAX_WAY``."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
-            own = slice(o.above(level), o.above(level + 1))
-            out[:, own] *= (MAX_WAY / np.maximum(rotations.norm(error[:, own]), MAX_WAY))[:, None]
+            level_rows = slice(o.above(level), o.above(level + 1))
+            out[:, level_rows] *= (MAX_WAY / np.maximum(rotations.norm(error[:, level_rows]), MAX_WAY))[:, None]
         return out
 
-    def _share(
+    def _limit_step(
         self,
         level: int,
         error: Array,
@@ -217,24 +223,26 @@ class Steps:
         added: Array,
         low: Array,
         high: Array,
-        late: int,
-        tried: Callable[[Array], Array],
+        finishing_step: int,
+        errors_after: Callable[[Array], Array],
     ) -> Array:
         """Shorten the step of a level, so that the step hardly disturbs the levels above."""
         o, above, leak = self.layout, self.layout.above(level), LEAK
-        for _ in range(min(late, FINISHING)):
+        for _ in range(min(finishing_step, FINISHING)):
             leak *= FINER
-        room = np.where(added < 0.0, step - low, high - step)
-        longer = np.abs(added) > room
-        share = np.min(np.where(longer, room, 1.0) / np.where(longer, np.abs(added), 1.0), axis=1)
+        margin = np.where(added < 0.0, step - low, high - step)
+        exceeds = np.abs(added) > margin
+        scale = np.min(np.where(exceeds, margin, 1.0) / np.where(exceeds, np.abs(added), 1.0), axis=1)
         gain = rotations.matvec(rows[:, :above], step)
-        cost = tried(step + share[:, None] * added)[:, :above] - (error[:, :above] - gain)
-        ratio = np.ones(len(step))
+        disturbance = errors_after(step + scale[:, None] * added)[:, :above] - (error[:, :above] - gain)
+        leak_scale = np.ones(len(step))
         for other in range(level):
-            own = slice(o.above(other), o.above(other + 1))
-            least = leak + (0.0 if late else LEAK_SHARE) * rotations.norm(gain[:, own])
-            ratio = np.minimum(ratio, least / np.maximum(rotations.norm(cost[:, own]), least))
-        return np.asarray((share * np.sqrt(ratio))[:, None] * added)
+            level_rows = slice(o.above(other), o.above(other + 1))
+            allowed = leak + (0.0 if finishing_step else LEAK_SHARE) * rotations.norm(gain[:, level_rows])
+            leak_scale = np.minimum(
+                leak_scale, allowed / np.maximum(rotations.norm(disturbance[:, level_rows]), allowed)
+            )
+        return np.asarray((scale * np.sqrt(leak_scale))[:, None] * added)
 
     def _damping(self, error: Array, rows: Array) -> Array:
         """Return the damping weights D of every level, (levels, worlds, freedoms)."""
@@ -246,9 +254,12 @@ class Steps:
         pulls = o.of_groups(o.weight * error)[:, :, None]
         first = o.level[o.group[:-1]]
         for level in range(o.levels):
-            own, kept = OWN_CURVATURE * (first == level)[:, None], KEPT_CURVATURE * (first < level)[:, None]
+            own_factor, higher_factor = (
+                OWN_CURVATURE * (first == level)[:, None],
+                KEPT_CURVATURE * (first < level)[:, None],
+            )
             forces = o.of_groups(self.force[level])[:, :, None]
-            out[level] += self.caution[:, None] * np.sum((own * pulls + kept * forces) * levers, axis=1)
+            out[level] += self.caution[:, None] * np.sum((own_factor * pulls + higher_factor * forces) * levers, axis=1)
         return out
 
     def _level(

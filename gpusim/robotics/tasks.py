@@ -33,7 +33,7 @@ class Rows:
 def _weights(element: str, value: Any, count: int) -> Array:
     weight = validate.per_axis(element, "weight", value, count)
     if (weight < 0.0).any() or not weight.any():
-        raise validate.fail(element, f"weight = {value!r} must not be negative, nor zero in all", "give weights > 0")
+        raise validate.fail(element, f"weight = {value!r} is negative or all zero", "give weights > 0")
     return weight
 
 
@@ -111,18 +111,19 @@ class PoseTask(FrameTask):
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
         """Return six rows."""
-        place = k.position_of(self.frame_at.node, self.frame_at.point)
+        position = k.position_of(self.frame_at.node, self.frame_at.point)
         back = rotations.quaternion_conjugate(_quaternion(k, self.frame_at))
-        turn = rotations.quaternion_product(target[:, 3:], back)
-        error = np.concatenate([target[:, :3] - place, rotations.rotation_vector_from_quaternion(turn)], axis=1)
-        return Rows(error, k.jacobian(self.frame_at.node, place))
+        rotation = rotations.quaternion_product(target[:, 3:], back)
+        rotation_vector = rotations.rotation_vector_from_quaternion(rotation)
+        error = np.concatenate([target[:, :3] - position, rotation_vector], axis=1)
+        return Rows(error, k.jacobian(self.frame_at.node, position))
 
 
-def _quaternion(k: Kinematics, place: Frame) -> Array:
-    own = place.quaternion[None]
-    if place.node < 0:
-        return np.broadcast_to(own, (k.posture.shape[0], 4))
-    return rotations.quaternion_product(quaternion_from_matrix(k.rotation[:, place.node]), own)
+def _quaternion(k: Kinematics, frame: Frame) -> Array:
+    in_body = frame.quaternion[None]
+    if frame.node < 0:
+        return np.broadcast_to(in_body, (k.posture.shape[0], 4))
+    return rotations.quaternion_product(quaternion_from_matrix(k.rotation[:, frame.node]), in_body)
 
 
 class PointTask(FrameTask):
@@ -155,13 +156,13 @@ class PointTask(FrameTask):
 
     def bind(self, tree: Tree) -> None:
         """Find the frame."""
-        place = tree.frame(self.frame)
-        self.node, self.local = place.node, place.point + place.rotation @ self.point
+        frame = tree.frame(self.frame)
+        self.node, self.local = frame.node, frame.point + frame.rotation @ self.point
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
         """Return three rows."""
-        place = k.position_of(self.node, self.local)
-        return Rows(target - place, k.jacobian(self.node, place)[:, :3])
+        position = k.position_of(self.node, self.local)
+        return Rows(target - position, k.jacobian(self.node, position)[:, :3])
 
 
 class ComTask(FrameTask):
@@ -184,7 +185,9 @@ class ComTask(FrameTask):
     def bind(self, tree: Tree) -> None:
         """Check that the tree has a mass."""
         if not tree.inertias.mass.any():
-            raise validate.fail("ComTask", "no body of the tree has a mass", "leave it out; kinematic bodies have none")
+            raise validate.fail(
+                "ComTask", "no body of the tree has a mass", "remove the task; kinematic bodies have no mass"
+            )
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
         """Return three rows."""
@@ -205,16 +208,16 @@ class PostureTask(Task):
     def __init__(
         self, posture: Any = None, weight: Any = 0.01, priority: int | None = None, name: str = "posture"
     ) -> None:
-        self.posture, self.given, self.name = posture, weight, name
+        self.posture, self._given_weight, self.name = posture, weight, name
         self.priority = 0 if priority is None else validate.count("PostureTask", "priority", priority)
 
     def bind(self, tree: Tree) -> None:
         """Set the posture, and the weight of every freedom."""
         self.tree, self.numbers = tree, tree.size
-        if np.ndim(self.given) == 0:
-            own = [0.0 if tree.forest.nodes[i].joint < 0 else 1.0 for i in tree.masks.owner]
-            self.weight = validate.not_negative("PostureTask", "weight", self.given) * np.array(own)
+        if np.ndim(self._given_weight) == 0:
+            is_joint = [0.0 if tree.forest.nodes[i].joint < 0 else 1.0 for i in tree.masks.owner]
+            self.weight = validate.not_negative("PostureTask", "weight", self._given_weight) * np.array(is_joint)
         else:
-            self.weight = _weights("PostureTask", self.given, tree.freedoms)
+            self.weight = _weights("PostureTask", self._given_weight, tree.freedoms)
         if self.posture is None:
             self.posture = tree.start

@@ -156,20 +156,20 @@ class Tree(NamesMoved):
     def _locked_elements(self) -> list[Element]:
         found = loops.closing_elements(self.model, self.forest)
         for total, offset in loops.couplings(self.model, self.forest, self._scalars):
-            built = float(self.start[0, total.at] @ total.factor)
-            found.append(replace(total, offset=built if offset is None else offset))
+            initial = float(self.start[0, total.at] @ total.factor)
+            found.append(replace(total, offset=initial if offset is None else offset))
         return found
 
     def _inertias(self, parameters: Mapping[str, Array]) -> Inertias:
-        own = [node.body for node in self.forest.nodes]
-        heavy = np.array([not node.held for node in self.forest.nodes], float)
-        com = np.array([self.model.bodies[b].com for b in own])
+        bodies = [node.body for node in self.forest.nodes]
+        is_dynamic = np.array([not node.is_kinematic for node in self.forest.nodes], float)
+        com = np.array([self.model.bodies[b].com for b in bodies])
         return Inertias(
-            parameters["mass"][:, own] * heavy,
+            parameters["mass"][:, bodies] * is_dynamic,
             com,
-            parameters["inertia"][:, own] * heavy[:, None, None],
+            parameters["inertia"][:, bodies] * is_dynamic[:, None, None],
             np.asarray(parameters["gravity"]),
-            parameters["gravity_scale"][:, own],
+            parameters["gravity_scale"][:, bodies],
         )
 
     def _set_axis_inertia(self, inertia: Array) -> None:
@@ -179,7 +179,9 @@ class Tree(NamesMoved):
     def with_parameters(self, sim: Simulation) -> Tree:
         """Return a copy of the tree with the current masses, inertias, armatures and gravity of a simulation."""
         if len(sim.model.bodies) != len(self.model.bodies):
-            raise validate.fail("Tree.with_parameters", "the simulation runs another model", "give one of this model")
+            raise validate.fail(
+                "Tree.with_parameters", "the simulation runs another model", "give a simulation of this model"
+            )
         found = copy.copy(self)
         found.inertias = self._inertias({k: np.array(sim.runtime.parameter(k)) for k in _PARAMETERS})
         armature = np.array(sim.runtime.parameter("armature"))
@@ -223,10 +225,10 @@ class Tree(NamesMoved):
     def _observe(self, sim: Simulation, what: str, names: list[str]) -> Array:
         if not names:
             return np.zeros((sim.num_worlds, 0))
-        kept = self._observed.get(what)
-        if kept is None or kept[0] is not sim:
-            kept = self._observed[what] = (sim, sim.observe(names))
-        return np.array(on_host(kept[1].read()), np.float64)
+        cached = self._observed.get(what)
+        if cached is None or cached[0] is not sim:
+            cached = self._observed[what] = (sim, sim.observe(names))
+        return np.array(on_host(cached[1].read()), np.float64)
 
     # Kinematics.
 
@@ -265,9 +267,9 @@ class Tree(NamesMoved):
             frame: label of a body or a site.
             point: position (3,) (m) in the frame.
         """
-        k, place = self.at(q), self.frame(frame)
-        local = place.point + place.rotation @ validate.numbers("Tree.jacobian", "point", point, 3)
-        return k.jacobian(place.node, k.position_of(place.node, local))
+        k, fixed = self.at(q), self.frame(frame)
+        local = fixed.point + fixed.rotation @ validate.numbers("Tree.jacobian", "point", point, 3)
+        return k.jacobian(fixed.node, k.position_of(fixed.node, local))
 
     def integrate(self, q: Any, change: Any) -> Array:
         """Return the postures (worlds, size) after constant velocities have acted for 1 s.
@@ -275,16 +277,16 @@ class Tree(NamesMoved):
         ``change`` contains the velocities (worlds, freedoms). The three velocities of a ball joint form a rotation
         vector.
         """
-        q, change = self._both(q, change)
+        q, change = self._broadcast(q, change)
         out = np.array(q)
         for node in self.forest.nodes:
             for m in node.motions:
                 if m.kind != BALL:
                     out[:, m.at] += change[:, m.rate]
                     continue
-                turn = rotations.quaternion_from_rotation_vector(change[:, m.rate : m.rate + 3])
+                rotation = rotations.quaternion_from_rotation_vector(change[:, m.rate : m.rate + 3])
                 unit = rotations.normalized(q[:, m.at : m.at + 4])
-                out[:, m.at : m.at + 4] = rotations.normalized(rotations.quaternion_product(turn, unit))
+                out[:, m.at : m.at + 4] = rotations.normalized(rotations.quaternion_product(rotation, unit))
         return out
 
     def difference(self, start: Any, end: Any) -> Array:
@@ -298,8 +300,8 @@ class Tree(NamesMoved):
                     out[:, m.rate] = b[:, m.at] - a[:, m.at]
                     continue
                 p, n = (rotations.normalized(x[:, m.at : m.at + 4]) for x in (a, b))
-                turn = rotations.quaternion_product(n, rotations.quaternion_conjugate(p))
-                out[:, m.rate : m.rate + 3] = rotations.rotation_vector_from_quaternion(turn)
+                rotation = rotations.quaternion_product(n, rotations.quaternion_conjugate(p))
+                out[:, m.rate : m.rate + 3] = rotations.rotation_vector_from_quaternion(rotation)
         return out
 
     # Center of mass and dynamics.
@@ -360,7 +362,7 @@ class Tree(NamesMoved):
                 m), in world axes.
             gravity: gravitational acceleration (3,) (m/s2). Default: the model's gravity.
         """
-        q, v = self._both(q, v)
+        q, v = self._broadcast(q, v)
         a = self._rows("acceleration", a, self.freedoms)
         worlds = max(q.shape[0], a.shape[0])
         q, v, a = (np.broadcast_to(x, (worlds, x.shape[1])) for x in (q, v, a))
@@ -379,12 +381,12 @@ class Tree(NamesMoved):
         worlds = k.posture.shape[0]
         total = np.zeros((worlds, len(self.forest.nodes), 6))
         for frame, value in external.items():
-            place = self.frame(frame)
+            fixed = self.frame(frame)
             wrench = np.broadcast_to(self._rows(f"external['{frame}']", value, 6), (worlds, 6))
-            if place.node >= 0:
-                arm = k.position_of(place.node, place.point) - k.reference
-                total[:, place.node, :3] += wrench[:, :3]
-                total[:, place.node, 3:] += wrench[:, 3:] + cross(arm, wrench[:, :3])
+            if fixed.node >= 0:
+                arm = k.position_of(fixed.node, fixed.point) - k.reference
+                total[:, fixed.node, :3] += wrench[:, :3]
+                total[:, fixed.node, 3:] += wrench[:, 3:] + cross(arm, wrench[:, :3])
         return total
 
     def bias_forces(self, q: Any, v: Any, gravity: Any = None) -> Array:
@@ -417,7 +419,7 @@ class Tree(NamesMoved):
     # Conversion of user arrays.
 
     def _moving(self, q: Any, v: Any) -> tuple[Bodies, Motion]:
-        q, v = self._both(q, v)
+        q, v = self._broadcast(q, v)
         k = self.at(q)
         return Bodies(k, self.inertias), Motion(k, v)
 
@@ -426,7 +428,7 @@ class Tree(NamesMoved):
         """Return 1, or the number of worlds of the tree's parameters."""
         return int(max(self.inertias.mass.shape[0], self._own_inertia.shape[0], self.inertias.gravity.shape[0]))
 
-    def _both(self, q: Any, v: Any) -> tuple[Array, Array]:
+    def _broadcast(self, q: Any, v: Any) -> tuple[Array, Array]:
         """Broadcast postures and velocities to the same number of worlds."""
         q, v = self._rows("posture", q, self.size), self._rows("velocity", v, self.freedoms)
         worlds = max(q.shape[0], v.shape[0], self._worlds)
@@ -434,7 +436,7 @@ class Tree(NamesMoved):
             return np.broadcast_to(q, (worlds, self.size)), np.broadcast_to(v, (worlds, self.freedoms))
         except ValueError:
             rule = f"there are {q.shape[0]} postures and {v.shape[0]} velocities"
-            raise validate.fail("robotics.Tree", rule, "give as many of both, or one") from None
+            raise validate.fail("robotics.Tree", rule, "give equal numbers, or one of them") from None
 
     def _rows(self, what: str, value: Any, count: int) -> Array:
         """Convert a user's array to (worlds, count)."""

@@ -38,8 +38,10 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
     if not kind.bears and kind.pulls:
         raise validate.fail(element, f"joint '{name}' is a wrapped rope", f"read its pull, joint.{name}.tension")
     if not kind.bears:
-        rule = f"joint '{name}' is free and bears nothing"
-        raise validate.fail(element, rule, "give a joint that holds something, or add a contact sensor")
+        rule = f"joint '{name}' is free and carries no load"
+        raise validate.fail(
+            element, rule, "give a joint that locks a direction or has a drive, or add a contact sensor"
+        )
     return _add(self, label, JOINT_SENSOR, joint)
 
 
@@ -68,7 +70,7 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
     element = self.element("sensor", label)
     body = self.check_body(element, "body", body)
     if body == WORLD:
-        raise validate.fail(element, "body = -1 is the world", "put it on what touches the world")
+        raise validate.fail(element, "body = -1 is the world", "give the body that touches the world")
     if site is not None:
         site = self.check_index(element, "site", site, "site")
         if self.sites[site].body != body:

@@ -22,10 +22,10 @@ class Latency:
     """Latency of a sensor (s)."""
 
     time: float
-    most: float | None
+    max_time: float | None
 
     def __bool__(self) -> bool:
-        return self.time > 0.0 or self.most is not None
+        return self.time > 0.0 or self.max_time is not None
 
 
 class SensorDiagram(Diagram):
@@ -41,29 +41,29 @@ class SensorDiagram(Diagram):
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
-        own = seed + zlib.crc32(self.label.encode())  # sensors with equal seeds must have different noise
-        self.add("noise", f"{name}_noise", sigma=noise, seed=own, size=size, unit=unit)
+        sensor_seed = seed + zlib.crc32(self.label.encode())  # sensors with equal seeds must have different noise
+        self.add("noise", f"{name}_noise", sigma=noise, seed=sensor_seed, size=size, unit=unit)
         measured = f"{name}_sum" if latency else name
         self.add("sum", measured, signs="+++")
         for port, part in zip("abc", ("true", "bias", "noise"), strict=True):
             self.connect(f"{name}_{part}", f"{measured}.{port}")
         if latency:
-            self.late(measured, name, latency)
+            self.add_delay(measured, name, latency)
         return name
 
-    def late(self, source: str, name: str, latency: Latency) -> None:
+    def add_delay(self, source: str, name: str, latency: Latency) -> None:
         """Add a block ``name`` that delays the block ``source`` by the latency."""
-        self.connect(source, self.add("delay", name, time=latency.time, max_time=latency.most, initial=None))
+        self.connect(source, self.add("delay", name, time=latency.time, max_time=latency.max_time, initial=None))
 
 
 def _latency(element: str, latency: float, max_latency: float | None, max_rate: float | None) -> Latency:
     time = validate.not_negative(element, "latency", latency)
     if max_latency is None and max_rate is not None and time > 0.0:
         max_latency = time  # the latency in samples depends on the rate
-    most = None if max_latency is None else validate.positive(element, "max_latency", max_latency)
-    if most is not None:
-        validate.up_to(element, "latency", time, "max_latency", most, "s")
-    return Latency(time, most)
+    max_time = None if max_latency is None else validate.positive(element, "max_latency", max_latency)
+    if max_time is not None:
+        validate.up_to(element, "latency", time, "max_latency", max_time, "s")
+    return Latency(time, max_time)
 
 
 def _checked(element: str, **numbers: float) -> None:
@@ -122,12 +122,12 @@ def add_imu(
         raise validate.fail(element, f"there is no site '{site}'", f"add it with add_site; there are: {known}")
     given = {"acceleration_noise": acceleration_noise, "acceleration_bias": acceleration_bias}
     _checked(element, **given, rate_noise=rate_noise, rate_bias=rate_bias)
-    late = _latency(element, latency, max_latency, max_rate)
+    latency_spec = _latency(element, latency, max_latency, max_rate)
     d = SensorDiagram(label, rate, max_rate)
     channels = (("acceleration", "m/s2", acceleration_noise, acceleration_bias),
                 ("angular_rate", "rad/s", rate_noise, rate_bias))  # fmt: skip
     for name, unit, noise, bias in channels:
-        d.channel(name, f"site.{site}.{name}", 3, unit, noise, bias, late, seed)
+        d.channel(name, f"site.{site}.{name}", 3, unit, noise, bias, latency_spec, seed)
     b.add_diagram(d)
     return d
 
@@ -176,9 +176,9 @@ def add_range_finder(
         known = ", ".join(s.label for s in b.sensors if s.rays is not None) or "none"
         raise validate.fail(element, f"there is no ray sensor '{sensor}'", f"use add_ray_sensor; there are: {known}")
     _checked(element, noise=noise, bias=bias)
-    late = _latency(element, latency, max_latency, max_rate)
+    latency_spec = _latency(element, latency, max_latency, max_rate)
     d = SensorDiagram(label, rate, max_rate)
-    measured = d.channel("measured", f"sensor.{sensor}", len(found.rays), "m", noise, bias, late, seed)
+    measured = d.channel("measured", f"sensor.{sensor}", len(found.rays), "m", noise, bias, latency_spec, seed)
     d.connect(measured, d.add("limiter", "distance", lower=0.0, upper=found.max_range))
     b.add_diagram(d)
     return d
@@ -228,14 +228,14 @@ def add_encoder(
     if coordinates != 1:
         raise validate.fail(element, f"joint '{joint}' has {coordinates} coordinates", "name a joint with one")
     counts = validate.count(element, "counts", counts)
-    late = _latency(element, latency, max_latency, max_rate)
+    latency_spec = _latency(element, latency, max_latency, max_rate)
     d = SensorDiagram(label, rate, max_rate)
-    turns = joint_type(found.kind).unit_of(found, 0) == "rad"
+    is_rotation = joint_type(found.kind).unit_of(found, 0) == "rad"
     d.add("signal", "true", signal=f"joint.{joint}.position")
-    d.add("quantizer", "steps" if late else "position", step=(2.0 * math.pi if turns else 1.0) / counts)
-    d.connect("true", "steps" if late else "position")
-    if late:
-        d.late("steps", "position", late)
+    d.add("quantizer", "steps" if latency_spec else "position", step=(2.0 * math.pi if is_rotation else 1.0) / counts)
+    d.connect("true", "steps" if latency_spec else "position")
+    if latency_spec:
+        d.add_delay("steps", "position", latency_spec)
     d.connect("position", d.add("derivative", "velocity", time=velocity_time))
     b.add_diagram(d)
     return d

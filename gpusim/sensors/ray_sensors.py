@@ -53,13 +53,13 @@ def add_ray_sensor(
     """
     element = self.element("sensor", label)
     site = self.check_index(element, "site", site, "site")
-    reach = validate.positive(element, "max_range", max_range)
+    range_limit = validate.positive(element, "max_range", max_range)
     validate.flag(element, "own_body", own_body)
     try:
         pattern = rays if isinstance(rays, Rays) else Rays(rays)
     except ModelError as error:
         raise ModelError(f"{element}: {error}") from None
-    spec = RaySpec(pattern, reach, _names(element, groups), bool(own_body))
+    spec = RaySpec(pattern, range_limit, _names(element, groups), bool(own_body))
     name = self._new_label("sensor", label, len(self.sensors))
     return self._adopt("sensor", SensorSpec(name, RAY_SENSOR, -1, site, spec))
 

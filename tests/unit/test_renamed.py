@@ -8,12 +8,12 @@ import pytest
 import gpusim
 from gpusim.cli.main import app
 from gpusim.description.actuator_kinds import ActuatorType
-from gpusim.renamed import MOVED, OF_ACTUATORS, OPTIONS, RENAMED
+from gpusim.renamed import MOVED, OF_ACTUATORS, OF_CHAINS, OPTIONS, RENAMED
 
 PAGE = (Path(__file__).parents[2] / "docs/reference/renamed.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(("old", "new"), [*RENAMED.items(), *MOVED.items()])
+@pytest.mark.parametrize(("old", "new"), [*RENAMED.items(), *OF_CHAINS.items(), *MOVED.items()])
 def test_the_page_lists_each(old: str, new: str) -> None:
     assert old.rsplit(".", 1)[-1] in PAGE and new.rsplit(".", 1)[-1] in PAGE
 
@@ -47,6 +47,15 @@ def test_a_member_of_a_kind(old: str, new: str) -> None:
     for members in ({old: None}, {"kernel": (old,)}):
         with pytest.raises(gpusim.ModelError, match=f"Own.*{new}"):
             type("Own", (ActuatorType,), members)
+
+
+@pytest.mark.parametrize(("changes", "new"), [({"place": [0] * 7}, "pose"), ({"kind": "turn"}, "revolute"),
+                                             ({"kind": "slide"}, "prismatic")])  # fmt: skip
+@pytest.mark.parametrize("kind", ["chain", "ik", "inverse_dynamics"])
+def test_a_joint_of_a_chain(kind: str, changes: dict[str, object], new: str) -> None:
+    joint = {"pose": [0, 0, 0, 0, 0, 0, 1], "axis": [0, 0, 1], "kind": "revolute"} | changes
+    with pytest.raises(gpusim.ModelError, match=f"'{new}' since version 0[.]2"):
+        gpusim.control.Diagram("d").add(kind, "b", joints=[joint])
 
 
 @pytest.mark.parametrize("arguments", [("view", "chain", "--most-step", "0.1"), ("bench", "--peers")])

@@ -43,11 +43,11 @@ class Balance(Protocol):
     def error(self, p: Array, load: Array) -> Array:
         """Return only the residual of the balance (m3/s)."""
 
-    def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
+    def step_fraction(self, p: Array, move: Array, error: Array, load: Array) -> Array:
         """Return the fraction (num_worlds,), 0 to 1, of the Newton step -``move`` to take."""
 
 
-def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
+def solve_pressures(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
     """Solve for pressures at or above the vapor pressure by Newton's method.
 
     Args:
@@ -58,39 +58,39 @@ def settle(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
     Returns:
         Pressures (Pa), and void volumes after the step divided by the step size (m3/s), (num_worlds, nodes) each.
     """
-    fixed, least = balance.fixed, np.broadcast_to(balance.vapor, start.shape)
-    p, going = np.where(fixed, start, np.maximum(start, least)), np.ones(len(start), bool)
+    fixed, vapor = balance.fixed, np.broadcast_to(balance.vapor, start.shape)
+    p, active = np.where(fixed, start, np.maximum(start, vapor)), np.ones(len(start), bool)
     for _ in range(MAX_ITERATIONS):
         error, matrix = balance.equations(p, load)
-        move, held = _bounded_move(matrix, error, np.where(fixed, np.inf, p - least))
-        share = balance.share(p, move, error, load)[:, None]
-        there = held & (share == 1.0)
-        moved = np.where(fixed, p, np.where(there, least, np.maximum(p - share * move, least)))
-        p = np.where(going[:, None], moved, p)
-        going &= np.abs(share * move).max(axis=1) > PRECISION * np.abs(p).max(axis=1)
-        if not going.any():
+        move, limited = _bounded_move(matrix, error, np.where(fixed, np.inf, p - vapor))
+        fraction = balance.step_fraction(p, move, error, load)[:, None]
+        at_vapor = limited & (fraction == 1.0)
+        moved = np.where(fixed, p, np.where(at_vapor, vapor, np.maximum(p - fraction * move, vapor)))
+        p = np.where(active[:, None], moved, p)
+        active &= np.abs(fraction * move).max(axis=1) > PRECISION * np.abs(p).max(axis=1)
+        if not active.any():
             break
     error = balance.error(p, load)
-    return p, np.where(~fixed & (p <= least) & (error > 0.0), error, 0.0)
+    return p, np.where(~fixed & (p <= vapor) & (error > 0.0), error, 0.0)
 
 
-def _bounded_move(matrix: Array, error: Array, most: Array) -> tuple[Array, Array]:
-    """Return Newton's step, limited to at most ``most`` for each node, and a mask of the limited nodes.
+def _bounded_move(matrix: Array, error: Array, max_move: Array) -> tuple[Array, Array]:
+    """Return Newton's step, limited to at most ``max_move`` for each node, and a mask of the limited nodes.
 
     ``matrix`` must be an M-matrix (Chandrasekaran, A special case of the complementary pivot problem, 1970).
     """
-    held, own = np.isfinite(most), np.eye(error.shape[1])
+    limited, identity = np.isfinite(max_move), np.eye(error.shape[1])
     while True:
-        rows = np.where(held[..., None], own, matrix)
-        move = np.linalg.solve(rows, np.where(held, most, error)[..., None])[..., 0]
-        rest = error - np.add.accumulate(matrix * move[:, None], axis=2)[..., -1]
-        free = held & (rest < 0.0)
+        rows = np.where(limited[..., None], identity, matrix)
+        move = np.linalg.solve(rows, np.where(limited, max_move, error)[..., None])[..., 0]
+        residual = error - np.add.accumulate(matrix * move[:, None], axis=2)[..., -1]
+        free = limited & (residual < 0.0)
         if not free.any():
-            return move, held
-        held &= ~free
+            return move, limited
+        limited &= ~free
 
 
-def stiffening(slope: Array, change: Array, less: Array) -> Array:
+def slope_increase(slope: Array, change: Array, force_decrease: Array) -> Array:
     """Return an increase of the force slopes D that prevents cycles of the velocity guesses (num_worlds, rows, rows).
 
     The increase is D' - D with the BFGS update D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c). D' is positive definite and
@@ -99,26 +99,29 @@ def stiffening(slope: Array, change: Array, less: Array) -> Array:
     Args:
         slope: D at the guess (num_worlds, rows, rows).
         change: c, the guess minus the previous velocities (num_worlds, rows).
-        less: f, the decrease of the forces for the change c.
+        force_decrease: f, the decrease of the forces for the change c.
     """
-    along = np.matmul(slope, change[..., None])[..., 0]
-    bent, whole = _sums(change * along), _sums(change * less)
-    steeper = (whole > bent) & (bent > 0.0)
-    safe = [np.where(steeper, x, 1.0)[:, None, None] for x in (bent, whole)]
-    more = less[:, :, None] * less[:, None] / safe[1] - along[:, :, None] * along[:, None] / safe[0]
-    return np.where(steeper[:, None, None], more, 0.0)
+    product = np.matmul(slope, change[..., None])[..., 0]
+    slope_energy, force_energy = _sums(change * product), _sums(change * force_decrease)
+    steeper = (force_energy > slope_energy) & (slope_energy > 0.0)
+    safe = [np.where(steeper, x, 1.0)[:, None, None] for x in (slope_energy, force_energy)]
+    increase = (
+        force_decrease[:, :, None] * force_decrease[:, None] / safe[1]
+        - product[:, :, None] * product[:, None] / safe[0]
+    )
+    return np.where(steeper[:, None, None], increase, 0.0)
 
 
 def _sums(values: Array) -> Array:
     return np.asarray(np.add.accumulate(values, axis=1)[:, -1])
 
 
-def filling(liquid: Array, taken: Array, void: Array) -> Array:
+def filled_fraction(liquid: Array, taken: Array, void: Array) -> Array:
     """Return the fraction of a motor's displacement that is filled with oil.
 
     Args:
         liquid, void: volumes of oil and void in the motor's inlet (m3).
         taken: volume (m3) that the motor displaces in the step without cavitation.
     """
-    share = np.maximum(liquid, MIN_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
-    return np.where((void > 0.0) & (liquid < taken), share, 1.0)
+    fraction = np.maximum(liquid, MIN_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
+    return np.where((void > 0.0) & (liquid < taken), fraction, 1.0)

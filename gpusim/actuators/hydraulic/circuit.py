@@ -1,10 +1,11 @@
 """Hydraulic circuit: nodes, edges and consumers, with one implicit solve per circuit.
 
-    C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+        S > 0 where extending takes oil
+    C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+
 
 p_i is the pressure of node i. C_i is the compliance (volume divided by bulk modulus) of node i. h is the step size. v
-are the velocities of the consumers (cylinders and motors). S are the piston areas of the chambers. circuit_flows.py
-computes the flows Q. For guessed velocities v^, Newton's method finds the pressures p^. The linearized solution is
+are the velocities of the consumers (cylinders and motors). S are the piston areas of the chambers. S is positive if the
+chamber fills when the consumer extends. circuit_flows.py computes the flows Q. For guessed velocities v^, Newton's
+method finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
@@ -30,9 +31,9 @@ from gpusim.actuators.hydraulic.cavitation import (
     MAX_ITERATIONS,
     PRECISION,
     STIFFNESS_LEFT,
-    filling,
-    settle,
-    stiffening,
+    filled_fraction,
+    slope_increase,
+    solve_pressures,
 )
 from gpusim.actuators.hydraulic.circuit_energy import CircuitNow
 from gpusim.actuators.hydraulic.circuit_flows import Flows, poppet_target
@@ -91,18 +92,18 @@ class OilCircuit(ActuatorType):
         """Raise ModelError if a circuit has no consumer, is too large, or has an unconnected pump."""
         numbers = {id(spec): k for k, spec in enumerate(builder.actuators)}
         for spec in specs:
-            own = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
+            components = [a for a in builder.actuators if a.params.get("circuit") == numbers[id(spec)]]
             consumers = spec.params["consumers"]
             if not consumers:
                 raise validate.fail(spec.element, "has no cylinder and no motor", "add one, or remove the circuit")
-            for what, count, most in (
-                ("nodes", sum(a.kind == OilNode.name for a in own), MAX_NODES),
+            for what, count, limit in (
+                ("nodes", sum(a.kind == OilNode.name for a in components), MAX_NODES),
                 ("cylinders and motors", len(consumers), MAX_CONSUMERS),
             ):
-                if count > most:
-                    raise validate.fail(spec.element, f"has {count} {what}, the maximum is {most}", "split it")
-            _check_pumps(own, builder)
-            _check_pressures(own, spec.params["vapor_pressure"])
+                if count > limit:
+                    raise validate.fail(spec.element, f"has {count} {what}, the maximum is {limit}", "split it")
+            _check_pumps(components, builder)
+            _check_pressures(components, spec.params["vapor_pressure"])
 
     def check(self, group: Group) -> None:
         """Raise ModelError if a vapor pressure is negative."""
@@ -137,12 +138,12 @@ class OilCircuit(ActuatorType):
             start = solve.pressure if velocity is None else solve.fitted.pressures(guess)
             solve.fit(start, guess, work.active if velocity is not None else None)
             fitted, kick = solve.fitted, work.kick_time
-            rest = fitted.pressures(np.zeros_like(guess))
-            impulse = kick * np.matmul(rest[:, None], solve.area)[:, 0]
+            at_rest = fitted.pressures(np.zeros_like(guess))
+            impulse = kick * np.matmul(at_rest[:, None], solve.area)[:, 0]
             slope = np.matmul(solve.area.swapaxes(-1, -2), fitted.reply)
-            more = solve.stiffening(slope)
-            impulse = impulse + kick * np.matmul(more, fitted.speed[..., None])[..., 0]
-            work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + more))
+            increase = solve.slope_increase(slope)
+            impulse = impulse + kick * np.matmul(increase, fitted.speed[..., None])[..., 0]
+            work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + increase))
 
     def advance(self, group: Group, work: StepBuffers) -> None:
         """Compute the pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
@@ -167,10 +168,10 @@ def move_spools(work: StepBuffers) -> None:
     work.scratch["oil_valve.opened"] = np.stack(opened)
 
 
-def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
+def _check_pumps(components: list[ActuatorSpec], builder: Elements) -> None:
     """Raise ModelError if the node of a pump has no valve, line or consumer."""
-    joined = {a.params[port] for a in own for port in PORTS if port in a.params}
-    for pump in own:
+    joined = {a.params[port] for a in components for port in PORTS if port in a.params}
+    for pump in components:
         if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
             rule = f"feeds node '{builder.actuators[node].label}', which has no other component"
             raise validate.fail(
@@ -178,9 +179,9 @@ def _check_pumps(own: list[ActuatorSpec], builder: Elements) -> None:
             )
 
 
-def _check_pressures(own: list[ActuatorSpec], vapor: float) -> None:
+def _check_pressures(components: list[ActuatorSpec], vapor: float) -> None:
     """Raise ModelError if the initial pressure of a node or a tank is below the vapor pressure."""
-    for node in own:
+    for node in components:
         if node.kind == OilNode.name and node.params["initial_pressure"] < vapor:
             rule = f"has the pressure {node.params['initial_pressure']:g} Pa, below vapor_pressure = {vapor:g} Pa"
             raise validate.fail(node.element, rule, "give absolute pressures, or a lower vapor_pressure")
@@ -226,16 +227,16 @@ class CircuitSolve:
         volume = value["volume"].copy()
         self.vapor, self.h = work.broadcast(group.params["vapor_pressure"])[:, k : k + 1], work.h
         self.void = nodes.state["void"][:, parts.nodes].astype(np.float64)
-        self.hollow = np.any(self.void != 0.0, axis=1)
+        self.has_void = np.any(self.void != 0.0, axis=1)
         self.area = np.zeros((self.worlds, len(parts.nodes), len(parts.consumers)))
         self.oil: dict[int, tuple[Array, Array]] = {}
         for row, (kind, n) in enumerate(parts.consumers):
             p, cylinder = work.groups[kind].params, isinstance(work.groups[kind].type, OilCylinder)
-            filled = 1.0 if cylinder else self._filling(work, kind, n, volume)
+            fraction = 1.0 if cylinder else self._filled_fraction(work, kind, n, volume)
             for port, sign in (("a", 1.0), ("b", -1.0)):
                 at = self.node_index[int(p[f"node_{port}"][0, n])]
                 area = work.broadcast(p[f"area_{port}"])[:, n]
-                self.area[:, at, row] += sign * area * filled
+                self.area[:, at, row] += sign * area * fraction
                 if cylinder:
                     volume[:, at] += sign * area * self._middle_stroke(work, row, n)
         self.capacity = volume / value["bulk_modulus"] / work.h
@@ -243,14 +244,14 @@ class CircuitSolve:
         self.fitted: Any = None
         self.before: Any = None
 
-    def _filling(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
+    def _filled_fraction(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
         """Return the fraction of each motor's displacement that is filled with oil."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":
             at = self.node_index[int(group.params[f"node_{port}"][0, n])]
             void, area = self.void[:, at], work.broadcast(group.params[f"area_{port}"])[:, n]
-            ends.append(filling(volume[:, at] - void, area * np.abs(speed) * work.h, void))
+            ends.append(filled_fraction(volume[:, at] - void, area * np.abs(speed) * work.h, void))
         return np.where(speed > 0.0, ends[0], ends[1])
 
     def _middle_stroke(self, work: StepBuffers, row: int, n: int) -> Array:
@@ -266,21 +267,21 @@ class CircuitSolve:
         """Compute the pressures and their slopes at the consumers' velocities."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
-        going = np.ones(self.worlds, bool)
+        unsettled = np.ones(self.worlds, bool)
         for _ in range(MAX_ITERATIONS):
             error, matrix = self.equations(p, load)
             move = np.linalg.solve(matrix, error[..., None])[..., 0]
-            move = move * self.share(p, move, error, load)[:, None]
-            p = np.where(going[:, None], p - move, p)
-            going = going & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
-            if not going.any():
+            move = move * self.step_fraction(p, move, error, load)[:, None]
+            p = np.where(unsettled[:, None], p - move, p)
+            unsettled = unsettled & (np.abs(move).max(axis=1) > PRECISION * np.abs(p).max(axis=1))
+            if not unsettled.any():
                 break
         # A first velocity guess may wrongly give pressures below the vapor pressure. Only two low pressures in a row
         # count as cavitation.
         low, old = np.any(~self.fixed & (p < self.vapor), axis=1), self.fitted
         low &= old is not None and np.any(~self.fixed & (old.guess <= self.vapor), axis=1)
-        low |= self.hollow
-        p, void = self._settled(low, np.where(self.hollow[:, None], start, p), p, load)
+        low |= self.has_void
+        p, void = self._settled(low, np.where(self.has_void[:, None], start, p), p, load)
         _, matrix = self.equations(p, load)
         diagonal = np.arange(p.shape[1])
         matrix[:, diagonal, diagonal] += np.where(void > 0.0, self.capacity / STIFFNESS_LEFT, 0.0)
@@ -297,14 +298,14 @@ class CircuitSolve:
             )  # fmt: skip
         self.before, self.fitted = old, fitted
 
-    def stiffening(self, slope: Array) -> Array:
+    def slope_increase(self, slope: Array) -> Array:
         """Return the increase of the force slopes D at vapor pressure (num_worlds, rows, rows)."""
         fitted, before = self.fitted, self.before
         if before is None or not fitted.low.any():
             return np.zeros_like(slope)
-        less = np.matmul((before.guess - fitted.guess)[:, None], self.area)[:, 0]
-        more = stiffening(slope, fitted.speed - before.speed, less)
-        return np.where(fitted.low[:, None, None], more, 0.0)
+        force_decrease = np.matmul((before.guess - fitted.guess)[:, None], self.area)[:, 0]
+        increase = slope_increase(slope, fitted.speed - before.speed, force_decrease)
+        return np.where(fitted.low[:, None, None], increase, 0.0)
 
     def _load(self, speed: Array) -> Array:
         """Return the flow into consumers plus the flow that fills the voids (m3/s)."""
@@ -314,7 +315,7 @@ class CircuitSolve:
         """Return pressures and voids (m3) after the step."""
         if not low.any():
             return p, np.zeros_like(p)
-        settled, void = settle(self, np.where(low[:, None], start, p), load)
+        settled, void = solve_pressures(self, np.where(low[:, None], start, p), load)
         return np.where(low[:, None], settled, p), np.where(low[:, None], self.h * void, 0.0)
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
@@ -329,30 +330,30 @@ class CircuitSolve:
         error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
         return np.where(self.fixed, 0.0, error)
 
-    def share(self, p: Array, move: Array, error: Array, load: Array) -> Array:
+    def step_fraction(self, p: Array, move: Array, error: Array, load: Array) -> Array:
         """Return the fraction (num_worlds,), 0 to 1, of the Newton step -``move`` to take."""
 
-        def slope(share: Array) -> Array:
-            ahead = self.error(p - share[:, None] * move, load)
+        def slope(fraction: Array) -> Array:
+            ahead = self.error(p - fraction[:, None] * move, load)
             return -np.asarray(np.add.accumulate(ahead * move, axis=1)[:, -1])
 
         first = -np.asarray(np.add.accumulate(error * move, axis=1)[:, -1])
         low, slope_low, high = np.zeros(self.worlds), first, np.ones(self.worlds)
-        slope_high, most = slope(high), OVERSHOOT * np.abs(first)
-        share, long = high.copy(), slope_high > most
+        slope_high, max_slope = slope(high), OVERSHOOT * np.abs(first)
+        fraction, too_long = high.copy(), slope_high > max_slope
         for _ in range(MAX_SECANTS):
-            if not long.any():
+            if not too_long.any():
                 break
             span = high - low
             with np.errstate(divide="ignore", invalid="ignore"):
-                part = np.clip(-slope_low / (slope_high - slope_low), SECANT_MARGIN, 1.0 - SECANT_MARGIN)
-            share = np.where(long, low + part * span, share)
-            now = slope(share)
-            up, down = long & (now > most), long & (now < -most)
-            high, slope_high = np.where(up, share, high), np.where(up, now, slope_high)
-            low, slope_low = np.where(down, share, low), np.where(down, now, slope_low)
-            long = up | down
-        return share
+                secant = np.clip(-slope_low / (slope_high - slope_low), SECANT_MARGIN, 1.0 - SECANT_MARGIN)
+            fraction = np.where(too_long, low + secant * span, fraction)
+            slope_now = slope(fraction)
+            beyond, before = too_long & (slope_now > max_slope), too_long & (slope_now < -max_slope)
+            high, slope_high = np.where(beyond, fraction, high), np.where(beyond, slope_now, slope_high)
+            low, slope_low = np.where(before, fraction, low), np.where(before, slope_now, slope_low)
+            too_long = beyond | before
+        return fraction
 
     def advance(self, work: StepBuffers, rates: Array) -> None:
         """Write pressures and flows, then advance poppets and other states that depend on pressures."""
@@ -363,7 +364,7 @@ class CircuitSolve:
                 speed[:, row] = speed[:, row] + VOLUME_SYNC * (stroke - oil) / work.h
                 work.groups["oil_cylinder"].state["oil_stroke"][:, n] = oil + work.h * speed[:, row]
         p = np.where(self.fixed, self.pressure, self.fitted.pressures(speed))
-        low = self.hollow | self.fitted.low | np.any(~self.fixed & (p < self.vapor), axis=1)
+        low = self.has_void | self.fitted.low | np.any(~self.fixed & (p < self.vapor), axis=1)
         p, void = self._settled(low, p, p, self._load(speed))
         state = self.groups["oil_node"].state
         state["pressure"][:, self.parts.nodes], state["void"][:, self.parts.nodes] = p, void
@@ -388,8 +389,8 @@ class CircuitSolve:
                 target = poppet_target(work, group, n, self.node_index, p, self.flows.branches[at])
                 poppet = group.state["poppet"][:, n]
                 closing, opening = (work.broadcast(group.params[x])[:, n] for x in ("time_constant", "opening_time"))
-                share = -np.expm1(-work.h / np.maximum(np.where(target > poppet, opening, closing), 1e-9))
-                group.state["poppet"][:, n] = poppet + share * (target - poppet)
+                weight = -np.expm1(-work.h / np.maximum(np.where(target > poppet, opening, closing), 1e-9))
+                group.state["poppet"][:, n] = poppet + weight * (target - poppet)
 
     def _advance_pumps(self, work: StepBuffers, p: Array) -> None:
         for n in self.parts.pumps:
@@ -398,5 +399,5 @@ class CircuitSolve:
             at = self.node_index[int(group.params["node"][0, n])]
             s["flow"][:, n] = self.flows.pump(n, p)[0]
             s["pressure_now"][:, n] = p[:, at]
-            share = -np.expm1(-work.h / np.maximum(q["time_constant"], 1e-9))
-            s["load_pressure"][:, n] += share * (self.flows.load_pressure(work, p) - s["load_pressure"][:, n])
+            weight = -np.expm1(-work.h / np.maximum(q["time_constant"], 1e-9))
+            s["load_pressure"][:, n] += weight * (self.flows.load_pressure(work, p) - s["load_pressure"][:, n])

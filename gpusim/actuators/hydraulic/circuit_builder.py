@@ -52,7 +52,7 @@ class HydraulicCircuit:
         known = isinstance(index, int) and 0 <= index < len(actuators)
         if not known or (spec := actuators[index]).kind != OilNode.name or spec.params["circuit"] != self.index:
             rule = f"{name} = {index!r} is not a node of circuit '{self._spec.label}'"
-            raise validate.fail(element, rule, "give a result of its add_node, or its tank")
+            raise validate.fail(element, rule, "give a node from add_node of this circuit, or its tank")
         return index
 
     def add_node(
@@ -367,7 +367,8 @@ class HydraulicCircuit:
             validate.number(element, n, v) for n, v in (("stroke_min", stroke_min), ("stroke_max", stroke_max))
         )
         if not low < high:
-            raise validate.fail(element, f"stroke_min = {low:g} is not below stroke_max = {high:g}", "give a stroke")
+            rule = f"stroke_min = {low:g} is not below stroke_max = {high:g}"
+            raise validate.fail(element, rule, "give a greater stroke_max")
         areas = [validate.positive(element, n, v) for n, v in (("area_a", area_a), ("area_b", area_b))]
         dead = [validate.positive(element, "dead_volume", v) for v in _pair(dead_volume)]
         params |= {

@@ -103,7 +103,7 @@ class CircuitNow:
             at, flow = self.node_index[int(self.groups["oil_pump"].params["node"][0, n])], flows.pump(n, end)[0]
             out[self._name("oil_pump", n)] = h * flow * mean[:, at]
             inflow[:, at] += flow
-        return out | self._given(h * inflow, after) | self._carried(after)
+        return out | self._fixed_node_work(h * inflow, after) | self._stored_change(after)
 
     def _name(self, kind: str, n: int) -> str:
         return f"{self.groups[kind].type.prefix}.{self.groups[kind].labels[n]}"
@@ -122,18 +122,18 @@ class CircuitNow:
         opened = [self.broadcast(gain * opening) for gain, opening in zip(gains, openings, strict=True)]
         self.scratch["oil_valve.opened"] = np.stack(opened)
 
-    def _given(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
+    def _fixed_node_work(self, volume: Array, after: CircuitNow) -> dict[str, Array]:
         """Return the work (J) of nodes with fixed pressure, such as tanks."""
-        taken, out = after.displaced - self.displaced, {}
+        displaced, out = after.displaced - self.displaced, {}
         for n in self.parts.nodes:
             at = self.node_index[n]
             if self.fixed[:, at].any():
-                out[self._name("oil_node", n)] = -self.pressure[:, at] * (volume[:, at] - taken[:, at])
+                out[self._name("oil_node", n)] = -self.pressure[:, at] * (volume[:, at] - displaced[:, at])
         return out
 
-    def _carried(self, after: CircuitNow) -> dict[str, Array]:
+    def _stored_change(self, after: CircuitNow) -> dict[str, Array]:
         grown = (after.volume - self.volume) / self.bulk_modulus
         opened = 0.5 * (self.pressure + after.pressure) * (after.void - self.void)
         mean_square = 0.5 * (self.pressure**2 + after.pressure**2)
-        carried = np.sum(np.where(self.fixed, 0.0, 0.5 * grown * mean_square + opened), axis=1)
-        return {f"circuit.{self.label}": np.asarray(carried)}
+        stored = np.sum(np.where(self.fixed, 0.0, 0.5 * grown * mean_square + opened), axis=1)
+        return {f"circuit.{self.label}": np.asarray(stored)}

@@ -52,11 +52,11 @@ class Branch:
         d = np.where(ahead, drop - self.start, np.minimum(drop, 0.0))
         if self.linear:
             return gain * d, gain
-        kept = np.minimum(d, self.max_drop)
-        square = kept * kept + self.transition * self.transition
-        whole = gain / np.sqrt(np.sqrt(square))
-        slope = whole * (0.5 * kept * kept + self.transition * self.transition) / square
-        return whole * kept, np.where(d > self.max_drop, 0.0, slope)
+        limited = np.minimum(d, self.max_drop)
+        square = limited * limited + self.transition * self.transition
+        conductance = gain / np.sqrt(np.sqrt(square))
+        slope = conductance * (0.5 * limited * limited + self.transition * self.transition) / square
+        return conductance * limited, np.where(d > self.max_drop, 0.0, slope)
 
 
 class Flows:
@@ -86,29 +86,30 @@ class Flows:
         """Add the branches pump to A, A to tank, pump to B and B to tank."""
         q, opened = self._values("oil_valve", n), self.work.scratch["oil_valve.opened"][:, :, n]
         at = {port: self._at("oil_valve", f"node_{port}", n) for port in "ptab"}
-        none, first = np.zeros(self.work.num_worlds), len(self.branches)
+        zero, first = np.zeros(self.work.num_worlds), len(self.branches)
         for k, (i, j) in enumerate((("p", "a"), ("a", "t"), ("p", "b"), ("b", "t"))):
             supply = i == "p"
             back = np.where(q["load_check"] > 0.5, 0.0, opened[k]) if supply else opened[k]
-            most = q["compensator_pressure"] if supply else none + np.inf
-            self.branches.append(Branch(at[i], at[j], opened[k], back, none, q["transition_pressure"], most, False))
+            max_drop = q["compensator_pressure"] if supply else zero + np.inf
+            transition = q["transition_pressure"]
+            self.branches.append(Branch(at[i], at[j], opened[k], back, zero, transition, max_drop, False))
         return first
 
     def _add_edge(self, n: int) -> int:
         group, q = self.work.groups["oil_edge"], self._values("oil_edge", n)
-        kind, none = int(q["kind"][0]), np.zeros(self.work.num_worlds)
+        kind, zero = int(q["kind"][0]), np.zeros(self.work.num_worlds)
         gain, poppet = q["gain"], group.state["poppet"][:, n].astype(np.float64)
         opening = np.clip(self.work.command_now(group, "opening")[:, n], 0.0, 1.0)
-        forth, back, start = gain, gain, none
+        forth, back, start = gain, gain, zero
         if kind == ORIFICE:
             forth = back = gain * opening
         elif kind in (CHECK, RELIEF):
-            back, start = none, q["set_pressure"]
+            back, start = zero, q["set_pressure"]
         elif kind in (COUNTERBALANCE, PIPE_BREAK):
             forth = gain * poppet
         ends = self._at("oil_edge", "node_a", n), self._at("oil_edge", "node_b", n)
         linear = kind in (RELIEF, LEAK)
-        self.branches.append(Branch(*ends, forth, back, start, q["transition_pressure"], none + np.inf, linear))
+        self.branches.append(Branch(*ends, forth, back, start, q["transition_pressure"], zero + np.inf, linear))
         return len(self.branches) - 1
 
     def flow(self, branch: int, p: Array) -> Array:
@@ -144,31 +145,31 @@ class Flows:
     def pump(self, n: int, p: Array) -> tuple[Array, Array]:
         """Return the flow Q of a pump (m3/s), and -dQ/dp."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
-        at, most = p[:, self._at("oil_pump", "node", n)], q["max_flow"]
-        flow = most * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
-        fall = np.zeros_like(flow)
+        at, max_flow = p[:, self._at("oil_pump", "node", n)], q["max_flow"]
+        flow = max_flow * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
+        slope = np.zeros_like(flow)
         load = group.state["load_pressure"][:, n].astype(np.float64)
         sensed = np.where(q["load_sensing"] > 0.5, load + q["margin"], np.inf)
         for limit in (q["pressure"], sensed):
-            share = np.clip((limit - at) / q["band"], 0.0, 1.0)
-            less = most * share < flow
-            fall = np.where(less, np.where(share > 0.0, most / q["band"], 0.0), fall)
-            flow = np.where(less, most * share, flow)
+            fraction = np.clip((limit - at) / q["band"], 0.0, 1.0)
+            limits = max_flow * fraction < flow
+            slope = np.where(limits, np.where(fraction > 0.0, max_flow / q["band"], 0.0), slope)
+            flow = np.where(limits, max_flow * fraction, flow)
         positive = np.where(at > 0.0, at, 1.0)
-        less = (at > 0.0) & (q["power"] / positive < flow)
-        fall = np.where(less, q["power"] / (positive * positive), fall)
-        return np.where(less, q["power"] / positive, flow), fall
+        limits = (at > 0.0) & (q["power"] / positive < flow)
+        slope = np.where(limits, q["power"] / (positive * positive), slope)
+        return np.where(limits, q["power"] / positive, flow), slope
 
     def load_pressure(self, work: StepBuffers, p: Array) -> Array:
         """Return the maximum pressure (Pa) at open working ports of valves with ``senses``, or 0 without open ports."""
-        most = np.zeros(self.work.num_worlds)
+        highest = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
             senses = self._values("oil_valve", n)["senses"] > 0.5
             for k, port in ((0, "a"), (2, "b")):
                 opened = work.scratch["oil_valve.opened"][k, :, n] > 0.0
                 load = p[:, self._at("oil_valve", f"node_{port}", n)]
-                most = np.maximum(most, np.where(senses & opened, load, 0.0))
-        return most
+                highest = np.maximum(highest, np.where(senses & opened, load, 0.0))
+        return highest
 
 
 def poppet_target(work: StepBuffers, group: Group, n: int, node_index: Array, p: Array, branch: Branch) -> Array:
@@ -182,5 +183,5 @@ def poppet_target(work: StepBuffers, group: Group, n: int, node_index: Array, p:
         pilot = p[:, node_index[int(q["node_pilot"][0])]] if q["node_pilot"][0] >= 0.0 else 0.0
         return np.clip((a + q["pilot_ratio"] * pilot - q["set_pressure"]) / q["range"], 0.0, 1.0)
     open_flow = replace(branch, forth=q["gain"]).flow(a - b)[0]
-    held = (group.state["poppet"][:, n] < 0.5) & (a - b > q["transition_pressure"])
-    return np.where((open_flow > q["flow_limit"]) | held, 0.0, 1.0)
+    stays_shut = (group.state["poppet"][:, n] < 0.5) & (a - b > q["transition_pressure"])
+    return np.where((open_flow > q["flow_limit"]) | stays_shut, 0.0, 1.0)

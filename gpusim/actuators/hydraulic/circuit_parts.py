@@ -40,15 +40,15 @@ VOID = "volume of the void in oil at vapor pressure"
 CIRCUIT = Parameter("circuit", "-", "number of the circuit", signal=False)
 
 
-def _state(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
+def _state_reading(name: str, unit: str, doc: str, limits: Callable | None = None) -> Reading:  # type: ignore[type-arg]
     return Reading(name, unit, doc, lambda group, now: group.state[name], f"*out = w.KIND_{name}(i);", limits)
 
 
-def _of(kind: str, readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
+def _for_kind(kind: str, readings: tuple[Reading, ...]) -> tuple[Reading, ...]:
     return tuple(Reading(r.name, r.unit, r.doc, r.read, r.device.replace("KIND", kind), r.range) for r in readings)
 
 
-def _command(kind: str, name: str, doc: str, lower: float) -> Reading:
+def _command_reading(kind: str, name: str, doc: str, lower: float) -> Reading:
     text = f"*out = clamped(w.{kind}_{name}_now(i), {lower}, 1.0);"
     return Reading(
         name, "-", doc, lambda g, now: np.clip(now.control[:, g.control[name]], lower, 1.0), text,
@@ -80,8 +80,8 @@ class OilNode(ActuatorType):
         StateVariable("void", "m3", VOID),
     )
     voids: ClassVar = {"void": 0}
-    readings: ClassVar[tuple[Reading, ...]] = _of(
-        "oil_node", (_state("pressure", "Pa", "absolute pressure"), _state("void", "m3", VOID))
+    readings: ClassVar[tuple[Reading, ...]] = _for_kind(
+        "oil_node", (_state_reading("pressure", "Pa", "absolute pressure"), _state_reading("void", "m3", VOID))
     )
 
     def check(self, group: Group) -> None:
@@ -93,10 +93,10 @@ class OilNode(ActuatorType):
         volumes = groups[self.name].params["volume"]
         p = groups[OilCylinder.name].params if OilCylinder.name in groups else {}
         worlds = max(map(len, (volumes, *p.values())))
-        least = np.repeat(volumes, worlds // len(volumes), axis=0)
+        min_volumes = np.repeat(volumes, worlds // len(volumes), axis=0)
         for port, end, sign in (("a", "stroke_min", 1.0), ("b", "stroke_max", -1.0)) if p else ():
-            least[:, p[f"node_{port}"][0].astype(int)] += sign * p[f"area_{port}"] * p[end]
-        empty = (least <= 0.0).any(axis=0)
+            min_volumes[:, p[f"node_{port}"][0].astype(int)] += sign * p[f"area_{port}"] * p[end]
+        empty = (min_volumes <= 0.0).any(axis=0)
         if empty.any():
             spec = groups[self.name].specs[int(np.argmax(empty))]
             raise validate.fail(spec.element, "has no oil at its minimum volume", "give a larger volume")
@@ -140,11 +140,11 @@ class OilValve(ActuatorType):
         StateVariable("flow_b", "m3/s", "flow out of port B"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        _command("oil_valve", "command", "spool command, -1 to 1", -1.0),
-        *_of("oil_valve", (
-            _state("spool", "-", "spool position", lambda p: (-1.0, 1.0)),
-            _state("flow_a", "m3/s", "flow out of port A"),
-            _state("flow_b", "m3/s", "flow out of port B"),
+        _command_reading("oil_valve", "command", "spool command, -1 to 1", -1.0),
+        *_for_kind("oil_valve", (
+            _state_reading("spool", "-", "spool position", lambda p: (-1.0, 1.0)),
+            _state_reading("flow_a", "m3/s", "flow out of port A"),
+            _state_reading("flow_b", "m3/s", "flow out of port B"),
         )),
     )  # fmt: skip
 
@@ -188,10 +188,10 @@ class OilEdge(ActuatorType):
         StateVariable("flow", "m3/s", "flow from A to B"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        _command("oil_edge", "opening", "opening of an orifice, 0 to 1", 0.0),
-        *_of("oil_edge", (
-            _state("flow", "m3/s", "flow from A to B"),
-            _state("poppet", "-", "opening of a counterbalance or pipe-break valve", lambda p: (0.0, 1.0)),
+        _command_reading("oil_edge", "opening", "opening of an orifice, 0 to 1", 0.0),
+        *_for_kind("oil_edge", (
+            _state_reading("flow", "m3/s", "flow from A to B"),
+            _state_reading("poppet", "-", "opening of a counterbalance or pipe-break valve", lambda p: (0.0, 1.0)),
         )),
     )  # fmt: skip
 
@@ -251,10 +251,10 @@ class OilPump(ActuatorType):
         StateVariable("pressure_now", "Pa", "pressure at the outlet"),
     )
     readings: ClassVar[tuple[Reading, ...]] = (
-        _command("oil_pump", "displacement", "fraction of the full displacement, 0 to 1", 0.0),
-        *_of("oil_pump", (
-            _state("flow", "m3/s", "flow of the pump"),
-            _state("load_pressure", "Pa", "pressure of the load-sensing line"),
+        _command_reading("oil_pump", "displacement", "fraction of the full displacement, 0 to 1", 0.0),
+        *_for_kind("oil_pump", (
+            _state_reading("flow", "m3/s", "flow of the pump"),
+            _state_reading("load_pressure", "Pa", "pressure of the load-sensing line"),
             Reading(
                 "outlet_power", "W", "flow times pressure difference to the tank", read_outlet_power,
                 "*out = w.KIND_flow(i) * (w.KIND_pressure_now(i) - w.oil_node_pressure(int(w.KIND_tank(i))));",
@@ -318,7 +318,7 @@ def _consumer_readings(kind: str, unit: str, force: str, offset: str) -> tuple[R
     effort = f"*out = w.{kind}_area_a(i) * {pressures[0]} - w.{kind}_area_b(i) * {pressures[1]} - {drag};"
     position = f"*out = axis_value(w, w.{kind}_axis()[i]){offset};"
     return (
-        _command(kind, "brake", "brake command, 0 to 1", 0.0),
+        _command_reading(kind, "brake", "brake command, 0 to 1", 0.0),
         Reading("position", unit, "stroke or angle", read_position, position),
         Reading(
             "velocity", f"{unit}/s", "rate of the stroke or angle", lambda g, now: now.axis_rate(g.axis),
@@ -459,13 +459,13 @@ def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
     """Return the components of the circuit ``k``."""
     if (key := f"parts {k}") not in group.derived:
 
-        def own(kind: str) -> list[int]:
+        def indices_of(kind: str) -> list[int]:
             found = groups[kind].params["circuit"][0] if kind in groups else np.zeros(0)
             return np.flatnonzero(found == k).tolist()
 
         consumers = [g for g in groups.values() if isinstance(g.type, Consumer)]
-        by_row = {int(g.params["row"][0, n]): (g.type.name, n) for g in consumers for n in own(g.type.name)}
-        nodes, valves, edges, pumps = (own(kind.name) for kind in (OilNode, OilValve, OilEdge, OilPump))
+        by_row = {int(g.params["row"][0, n]): (g.type.name, n) for g in consumers for n in indices_of(g.type.name)}
+        nodes, valves, edges, pumps = (indices_of(kind.name) for kind in (OilNode, OilValve, OilEdge, OilPump))
         group.derived[key] = Parts(nodes, valves, edges, pumps, [by_row[row] for row in range(len(by_row))])
     parts: Parts = group.derived[key]
     return parts

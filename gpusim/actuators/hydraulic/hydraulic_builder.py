@@ -145,7 +145,7 @@ def add_hydraulic_cylinder(
     ):
         validate.choice(element, name, choice, known)
     if coupling == "papers" and params["piston_mass"] == 0.0:
-        raise validate.fail(element, 'coupling="papers" moves the piston alone', "give a piston_mass above zero")
+        raise validate.fail(element, 'coupling="papers" needs the mass of the piston', "give a piston_mass above zero")
     params["linear_orifice"] = float(orifice == "linear")
     params["papers_coupling"] = float(coupling == "papers")
     for chamber, pressure in (("a", pressure_a), ("b", pressure_b)):

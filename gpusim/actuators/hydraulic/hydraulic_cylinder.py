@@ -363,9 +363,9 @@ def cushions(group: Group, work: StepBuffers, x: Array) -> tuple[Array, Array]:
     into_low = x - (p["stroke_min"] + p["cushion_length"])
     into_high = x - (p["stroke_max"] - p["cushion_length"])
     for depth, inside in ((into_low, into_low < 0.0), (into_high, into_high > 0.0)):
-        share = spring_law(work, group.axis, p["cushion_stiffness"], p["cushion_damping"], depth)
-        impulse += np.where(inside, share[0], 0.0)
-        slope += np.where(inside, share[1], 0.0)
+        law = spring_law(work, group.axis, p["cushion_stiffness"], p["cushion_damping"], depth)
+        impulse += np.where(inside, law[0], 0.0)
+        slope += np.where(inside, law[1], 0.0)
     return impulse, slope
 
 
@@ -465,11 +465,11 @@ class Circuit:
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():
             return p, np.full_like(p, np.nan)
-        least, change = np.broadcast_to(self.vapor, p.shape), velocity - self.speed
-        empty = low & (self._balance(least, velocity) > 0.0)
-        back = (guess > least) & (guess < np.inf) & (change * self.area > 0.0)
-        slope = np.where(back, (guess - least) / np.where(back, change, 1.0), 0.0)
-        return np.where(empty, least, np.where(low, np.maximum(p, least), p)), np.where(empty, slope, np.nan)
+        vapor, change = np.broadcast_to(self.vapor, p.shape), velocity - self.speed
+        empty = low & (self._balance(vapor, velocity) > 0.0)
+        back = (guess > vapor) & (guess < np.inf) & (change * self.area > 0.0)
+        slope = np.where(back, (guess - vapor) / np.where(back, change, 1.0), 0.0)
+        return np.where(empty, vapor, np.where(low, np.maximum(p, vapor), p)), np.where(empty, slope, np.nan)
 
     def settled(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
         """Return pressures (Pa) and voids (m3) after the step for a piston velocity."""
@@ -477,16 +477,16 @@ class Circuit:
         void = np.zeros_like(p)
         if not low.any():
             return p, void
-        least = np.broadcast_to(self.vapor, p.shape).astype(np.float64)
-        rest = self._balance(least, velocity)
+        vapor = np.broadcast_to(self.vapor, p.shape).astype(np.float64)
+        residual = self._balance(vapor, velocity)
         # Upper bound: the pressure of the closed chamber, or the maximum pressure outside an edge.
         closed = self.pressure - (self.h * self.area * velocity + self.void) / self.compliance
-        below, above = least, np.maximum(np.maximum(closed, self.reference.max(axis=0)), least)
+        below, above = vapor, np.maximum(np.maximum(closed, self.reference.max(axis=0)), vapor)
         for _ in range(MAX_HALVINGS):
             middle = 0.5 * (below + above)
             over = self._balance(middle, velocity) > 0.0
             below, above = np.where(over, below, middle), np.where(over, middle, above)
             if not (low & (above - below > PRECISION * above)).any():
                 break
-        found = np.where(rest > 0.0, least, 0.5 * (below + above))
-        return np.where(low, found, p), np.where(low & (rest > 0.0), self.h * rest, void)
+        found = np.where(residual > 0.0, vapor, 0.5 * (below + above))
+        return np.where(low, found, p), np.where(low & (residual > 0.0), self.h * residual, void)

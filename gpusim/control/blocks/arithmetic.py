@@ -27,7 +27,7 @@ class Counted(Block):
         """Check ``count``."""
         if not 1 <= self.count <= len(LETTERS):
             rule = f"count = {self.count!r} is not within 1 to {len(LETTERS)}"
-            raise validate.fail(element, rule, "give one that is")
+            raise validate.fail(element, rule, "give a count in this range")
 
 
 @block("gain")
@@ -37,15 +37,15 @@ class Gain(Block):
     gain: float = 1.0
     unit: str | None = None
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, and the unit of input times gain."""
-        unit = units.product(given["in"].unit, units.parse(self.unit))
-        return {"out": Kind(given["in"].shape, unit)}
+        unit = units.product(inputs["in"].unit, units.parse(self.unit))
+        return {"out": Kind(inputs["in"].shape, unit)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return gain times input."""
         factor = c.tune("gain", self.gain)
-        return {"out": [factor * x for x in given["in"]]}
+        return {"out": [factor * x for x in inputs["in"]]}
 
 
 class Signed(Block):
@@ -60,8 +60,8 @@ class Signed(Block):
     def check(self, element: str) -> None:
         """Check the signs."""
         if not 0 < len(self.signs) <= len(LETTERS) or set(self.signs) - set(self.known):
-            rule = f"signs = {self.signs!r} are not some of {' and '.join(self.known)}"
-            raise validate.fail(element, rule, f'give one each input, as "{self.known}"')
+            rule = f"signs = {self.signs!r} must consist of {' and '.join(self.known)}"
+            raise validate.fail(element, rule, f'give one sign per input, such as "{self.known}"')
 
 
 @block("sum")
@@ -71,7 +71,7 @@ class Sum(Signed):
     signs: str = "++"
     known = "+-"
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Add the inputs in order."""
 
         def add(*terms: Num) -> Num:
@@ -79,7 +79,7 @@ class Sum(Signed):
             pairs = zip(self.signs[1:], terms[1:], strict=True)
             return reduce(lambda total, pair: total + pair[1] if pair[0] == "+" else total - pair[1], pairs, first)
 
-        return {"out": each(add, *(given[port] for port in self.inputs))}
+        return {"out": each(add, *(inputs[port] for port in self.inputs))}
 
 
 @block("product")
@@ -93,13 +93,13 @@ class Product(Signed):
     known = "*/"
     same_units = False
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the common shape, and the product or quotient of the units."""
         powers = zip(self.inputs, self.signs, strict=True)
-        unit = units.product(*(units.power(given[port].unit, 1 if sign == "*" else -1) for port, sign in powers))
-        return {"out": Kind(common_shape(given), unit)}
+        unit = units.product(*(units.power(inputs[port].unit, 1 if sign == "*" else -1) for port, sign in powers))
+        return {"out": Kind(common_shape(inputs), unit)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Multiply the inputs in order."""
 
         def multiply(*factors: Num) -> Num:
@@ -108,7 +108,7 @@ class Product(Signed):
                 out = out * factor if sign == "*" else quotient(c, out, factor)
             return out
 
-        return {"out": each(multiply, *(given[port] for port in self.inputs))}
+        return {"out": each(multiply, *(inputs[port] for port in self.inputs))}
 
 
 def quotient(c: Context, above: Num | float, below: Num) -> Num:
@@ -136,19 +136,19 @@ class Minmax(Counted):
         validate.choice(element, "which", self.which, ("min", "max"))
         super().check(element)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compare each component."""
         choose = c.trace.max if self.which == "max" else c.trace.min
-        return {"out": each(lambda *x: reduce(choose, x), *(given[port] for port in self.inputs))}
+        return {"out": each(lambda *x: reduce(choose, x), *(inputs[port] for port in self.inputs))}
 
 
 @block("abs")
 class Abs(Block):
     """Absolute value."""
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the absolute value of each component."""
-        return {"out": [c.trace.abs(x) for x in given["in"]]}
+        return {"out": [c.trace.abs(x) for x in inputs["in"]]}
 
 
 @block("sign")
@@ -157,9 +157,9 @@ class Sign(Block):
 
     same_units = False
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the sign of each component."""
-        return {"out": [c.select(x > 0.0, 1.0, c.select(x < 0.0, -1.0, x * 0.0 + 0.0)) for x in given["in"]]}
+        return {"out": [c.select(x > 0.0, 1.0, c.select(x < 0.0, -1.0, x * 0.0 + 0.0)) for x in inputs["in"]]}
 
 
 _TAN = "tan"
@@ -177,16 +177,16 @@ class Trigonometry(Block):
         """Check the name of the function."""
         validate.choice(element, "function", self.function, TRIGONOMETRY)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a unitless output. The input must be in rad or unitless."""
-        if not units.fits(given["in"].unit, units.NONE):
-            rule = f"its input is in {units.shown(given['in'].unit)}, not in rad"
-            raise ModelError(f"{rule}; put a gain with a unit between")
-        return {"out": Kind(given["in"].shape, units.NONE)}
+        if not units.fits(inputs["in"].unit, units.NONE):
+            rule = f"its input is in {units.shown(inputs['in'].unit)}, not in rad"
+            raise ModelError(f"{rule}; insert a gain with a unit")
+        return {"out": Kind(inputs["in"].shape, units.NONE)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Apply the function to each component."""
-        return {"out": [trigonometric(c, self.function, x) for x in given["in"]]}
+        return {"out": [trigonometric(c, self.function, x) for x in inputs["in"]]}
 
 
 def trigonometric(c: Context, name: str, x: Num) -> Num:
@@ -209,14 +209,14 @@ class Atan2(Block):
 
     inputs = ("y", "x")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the common shape of the inputs, without a unit. The angle is in rad."""
-        common_unit(given)
-        return {"out": Kind(common_shape(given), units.NONE)}
+        common_unit(inputs)
+        return {"out": Kind(common_shape(inputs), units.NONE)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the angle of each component."""
-        return {"out": each(lambda y, x: c.trace.function("atan2", y, x), given["y"], given["x"])}
+        return {"out": each(lambda y, x: c.trace.function("atan2", y, x), inputs["y"], inputs["x"])}
 
 
 @block("mux")
@@ -225,15 +225,15 @@ class Mux(Counted):
 
     count: int = 2
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the total length, and the unit if all inputs have the same unit."""
-        kinds = [kind.unit for kind in given.values()]
+        kinds = [kind.unit for kind in inputs.values()]
         same = all(units.fits(kinds[0], u) for u in kinds)
-        return {"out": Kind((sum(kind.size for kind in given.values()),), kinds[0] if same else None)}
+        return {"out": Kind((sum(kind.size for kind in inputs.values()),), kinds[0] if same else None)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Join the inputs in order."""
-        return {"out": [x for port in self.inputs for x in given[port]]}
+        return {"out": [x for port in self.inputs for x in inputs[port]]}
 
 
 @block("select_element")
@@ -250,30 +250,32 @@ class SelectElement(Block):
                 element, f"index = {self.index!r} is not a whole number of at least 0", "give 0 or more"
             )
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the size of the output, and the unit of the input."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
-        if max(listed) >= given["in"].size:
-            raise ModelError(f"index = {max(listed)} is not within a wire of {given['in'].size}; give a smaller one")
-        return {"out": Kind(() if isinstance(self.index, int) else (len(listed),), given["in"].unit)}
+        if max(listed) >= inputs["in"].size:
+            raise ModelError(
+                f"index = {max(listed)} is too large for a wire of {inputs['in'].size} numbers; give a smaller index"
+            )
+        return {"out": Kind(() if isinstance(self.index, int) else (len(listed),), inputs["in"].unit)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the selected components."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
-        return {"out": [given["in"][k] for k in listed]}
+        return {"out": [inputs["in"][k] for k in listed]}
 
 
 @block("norm")
 class Norm(Block):
     """Length (Euclidean norm) of a vector."""
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number with the input's unit."""
-        return {"out": Kind((), given["in"].unit)}
+        return {"out": Kind((), inputs["in"].unit)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the square root of the sum of squares."""
-        return {"out": [c.trace.sqrt(reduce(lambda a, b: a + b, [x * x for x in given["in"]]))]}
+        return {"out": [c.trace.sqrt(reduce(lambda a, b: a + b, [x * x for x in inputs["in"]]))]}
 
 
 @block("dot")
@@ -282,11 +284,11 @@ class Dot(Block):
 
     inputs = ("a", "b")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number whose unit is the product of the two units."""
-        common_shape(given)
-        return {"out": Kind((), units.product(given["a"].unit, given["b"].unit))}
+        common_shape(inputs)
+        return {"out": Kind((), units.product(inputs["a"].unit, inputs["b"].unit))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the sum of the products of components."""
-        return {"out": [reduce(lambda a, b: a + b, each(lambda a, b: a * b, given["a"], given["b"]))]}
+        return {"out": [reduce(lambda a, b: a + b, each(lambda a, b: a * b, inputs["a"], inputs["b"]))]}

@@ -1,8 +1,8 @@
 """Blocks with state: integrators, filters, transfer functions, delays, PID.
 
-The blocks treat inputs as constant between samples (zero-order hold). For inputs that are constant between samples, the
-outputs are exact solutions of the continuous systems (Franklin, Powell and Workman, "Digital Control of Dynamic
-Systems", 1998, section 4.3).
+The blocks treat inputs as constant between samples (zero-order hold). For such inputs, the outputs are exact
+solutions of the continuous systems. Source: Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998,
+section 4.3.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from gpusim.control.trace import Num
 from gpusim.errors import ModelError
 from gpusim.typing import Array
 
-GREATEST_ORDER = 12
-LONGEST_DELAY = 100_000
+MAX_ORDER = 12
+MAX_DELAY = 100_000
 """Maximum delay (samples)."""
 
 
@@ -55,46 +55,49 @@ class Integrator(Block):
         count = int(np.size(np.array(self.initial, dtype=object)))
         for value in validate.per_axis(element, "initial", self.initial, count):
             if (self.lower is not None and value < self.lower) or (self.upper is not None and value > self.upper):
-                raise validate.fail(element, f"initial = {value:g} is beyond its bounds", "give one within them")
+                raise validate.fail(
+                    element, f"initial = {value:g} is outside the bounds", "give a value within lower and upper"
+                )
         if not count:
-            raise validate.fail(element, "initial has no numbers", "give one for each of its input")
+            raise validate.fail(element, "initial has no numbers", "give one number, or one per component of the input")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, and the unit of input times gain times time (s)."""
-        check_numbers({"reset": given["reset"]})
-        shape = given["in"].shape if "in" in given else ()
+        check_numbers({"reset": inputs["reset"]})
+        shape = inputs["in"].shape if "in" in inputs else ()
         if np.ndim(self.initial):
             shape = shape or (len(self.initial),)  # type: ignore[arg-type]
             if shape != (len(self.initial),):  # type: ignore[arg-type]
-                raise ModelError(f"initial has {len(self.initial)} numbers, its input {shape[0]}; give as many")  # type: ignore[arg-type]
-        unit = given["in"].unit if "in" in given else None
+                rule = f"initial has {len(self.initial)} numbers, and its input has {shape[0]}"  # type: ignore[arg-type]
+                raise ModelError(f"{rule}; give {shape[0]}")
+        unit = inputs["in"].unit if "in" in inputs else None
         gain = units.NONE if self.unit is None and self.gain in (1.0, -1.0) else units.parse(self.unit)
         return {"out": Kind(shape, units.product(unit, units.SECOND, gain))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the value of the integral at the sample, or ``initial`` during a reset."""
         count = c.kinds["out"].size
-        c.places("sum", np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist())
+        c.add_states("sum", np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist())
         start = np.broadcast_to(np.asarray(self.initial, float), (count,)).tolist()
-        resets = given["reset"][0].holds()
-        out = [c.select(resets, x0, x) for x0, x in zip(start, c.kept("sum"), strict=True)]
+        resets = inputs["reset"][0].is_true()
+        out = [c.select(resets, x0, x) for x0, x in zip(start, c.read_state("sum"), strict=True)]
         c.memory["out"] = out
         return {"out": out}
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:
+    def update(self, c: Context, inputs: dict[str, Wire]) -> None:
         """Integrate over the sample period with a constant input."""
         rate = c.tune("gain", self.gain)
-        rise = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
-                    c.memory["out"], given["in"])  # fmt: skip
-        c.keep("sum", rise)
+        sums = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
+                    c.memory["out"], inputs["in"])  # fmt: skip
+        c.write_state("sum", sums)
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
     """Store the next states a x + b u. Each component u of the wire has a separate state vector x."""
     order = len(a)
     for k, u in enumerate(given):
-        x = c.kept(f"x{k}")
-        c.keep(f"x{k}", [add_up(c, [*a[i], b[i]], [*x, u]) for i in range(order)])
+        x = c.read_state(f"x{k}")
+        c.write_state(f"x{k}", [add_up(c, [*a[i], b[i]], [*x, u]) for i in range(order)])
 
 
 def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
@@ -115,30 +118,30 @@ class Linear(Block):
         """Output in the equilibrium state before the first sample."""
         return 0.0
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return C x + D u."""
         a, b, out, through = self.system()
         n = len(b)
-        rest = -np.linalg.solve(a, b) if n and self.start and np.linalg.matrix_rank(a) == n else np.zeros(n)
-        whole = float(out @ rest) + through
-        x0 = (rest * (self.start / whole) if self.start and whole else np.zeros(n)).tolist()
-        made = []
+        unit_state = -np.linalg.solve(a, b) if n and self.start and np.linalg.matrix_rank(a) == n else np.zeros(n)
+        dc_gain = float(out @ unit_state) + through
+        x0 = (unit_state * (self.start / dc_gain) if self.start and dc_gain else np.zeros(n)).tolist()
+        outputs = []
         for k in range(c.kinds["out"].size):
-            c.places(f"x{k}", x0)
-            factors, values = [*out], c.kept(f"x{k}")
+            c.add_states(f"x{k}", x0)
+            factors, values = [*out], c.read_state(f"x{k}")
             if through:
-                factors, values = [*factors, through], [*values, given["in"][k]]
-            made.append(add_up(c, factors, values))
-        return {"out": made}
+                factors, values = [*factors, through], [*values, inputs["in"][k]]
+            outputs.append(add_up(c, factors, values))
+        return {"out": outputs}
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:
+    def update(self, c: Context, inputs: dict[str, Wire]) -> None:
         """Compute the exact states after a sample period with constant input."""
         a, b, _, _ = self.system()
         n = len(b)
         from scipy.linalg import expm  # slow to import, and few diagrams need it
 
-        whole = expm(np.block([[a, b[:, None]], [np.zeros((1, n + 1))]]) * c.fixed_period())
-        linear(c, whole[:n, :n], whole[:n, n], given["in"])
+        transition = expm(np.block([[a, b[:, None]], [np.zeros((1, n + 1))]]) * c.fixed_period())
+        linear(c, transition[:n, :n], transition[:n, n], inputs["in"])
 
 
 class LowPassFilter(Linear):
@@ -152,9 +155,9 @@ class LowPassFilter(Linear):
         """The parameter ``initial``."""
         return self.initial
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of the input."""
-        return {"out": given.get("in", Kind())}
+        return {"out": inputs.get("in", Kind())}
 
 
 @block("lowpass")
@@ -206,14 +209,14 @@ class Transfer(Linear):
         for name in ("num", "den"):
             given = getattr(self, name)
             count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
-            if not 1 <= count <= GREATEST_ORDER + 1:
-                rule = f"{name} = {given!r} are not 1 to {GREATEST_ORDER + 1} numbers"
+            if not 1 <= count <= MAX_ORDER + 1:
+                rule = f"{name} = {given!r} is not a list of 1 to {MAX_ORDER + 1} numbers"
                 raise validate.fail(element, rule, "give coefficients, the highest power of s first")
             validate.numbers(element, name, given, count)
             if float(given[0]) == 0.0:
-                raise validate.fail(element, f"{name} begins with zero", "leave it out")
+                raise validate.fail(element, f"the first coefficient of {name} is zero", "remove it")
         if len(self.num) > len(self.den):
-            rule = f"num has order {len(self.num) - 1}, den {len(self.den) - 1}: it looks ahead"
+            rule = f"num has order {len(self.num) - 1}, den {len(self.den) - 1}: it needs future inputs"
             raise validate.fail(element, rule, "give a den of at least the same order")
 
     def system(self) -> tuple[Array, Array, Array, float]:
@@ -225,9 +228,9 @@ class Transfer(Linear):
             return np.zeros((0, 0)), np.zeros(0), np.zeros(0), float(through[0, 0])
         return a, b[:, 0], out[0], float(through[0, 0])
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the input's shape, with the unit ``unit``."""
-        return {"out": Kind(given["in"].shape if "in" in given else (), units.parse(self.unit))}
+        return {"out": Kind(inputs["in"].shape if "in" in inputs else (), units.parse(self.unit))}
 
 
 @block("delay")
@@ -252,65 +255,67 @@ class Delay(Block):
 
     def check(self, element: str) -> None:
         """Check the number of samples or the time."""
-        if self.samples is not None and not 1 <= self.samples <= LONGEST_DELAY:
-            raise validate.fail(element, f"samples = {self.samples!r} is not within 1 to {LONGEST_DELAY}", "give one")
+        if self.samples is not None and not 1 <= self.samples <= MAX_DELAY:
+            raise validate.fail(
+                element, f"samples = {self.samples!r} is not within 1 to {MAX_DELAY}", "give a number in this range"
+            )
         for name, value in (("time", self.time), ("max_time", self.max_time)):
             if self.samples is not None and value is not None:
                 rule = f"samples = {self.samples} and {name} = {value!r} s are both given"
-                raise validate.fail(element, rule, "leave one of them out")
+                raise validate.fail(element, rule, "remove one of them")
         if self.max_time is None:
             if self.time is not None:
                 validate.positive(element, "time", self.time)
             return
         if self.time is None:
-            raise validate.fail(element, "max_time bounds a time, and none is given", "give time=... in s")
+            raise validate.fail(element, "max_time needs a time", "give time=... in s")
         time = validate.not_negative(element, "time", self.time)
         validate.up_to(element, "time", time, "max_time", self.max_time, "s")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of the input."""
         name, time = ("time", self.time) if self.max_time is None else ("max_time", self.max_time)
-        if time is not None and self._room(period) < 1:
+        if time is not None and self._capacity(period) < 1:
             rule = f"{name} = {time:g} s is less than half of a period of {period:g} s"
-            raise ModelError(f"{rule}; give a longer one")
-        if time is not None and self._room(period) > LONGEST_DELAY:
-            rule = f"{name} = {time:g} s is more than {LONGEST_DELAY} periods of {period:g} s"
-            raise ModelError(f"{rule}; give a shorter one, or the diagram a lower rate")
-        return {"out": given.get("in", Kind())}
+            raise ModelError(f"{rule}; give a longer time")
+        if time is not None and self._capacity(period) > MAX_DELAY:
+            rule = f"{name} = {time:g} s is more than {MAX_DELAY} periods of {period:g} s"
+            raise ModelError(f"{rule}; give a shorter time, or a lower rate of the diagram")
+        return {"out": inputs.get("in", Kind())}
 
-    def _room(self, period: float) -> int:
+    def _capacity(self, period: float) -> int:
         """Return the capacity of the ring buffer in samples."""
         time = self.time if self.max_time is None else self.max_time
         return (self.samples or 1) if time is None else round(time / period)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the oldest entry of the ring buffer. With ``max_time``, return the entry from ``time`` seconds ago."""
         if self.max_time is None and self.time is not None and isinstance(c.period, Num):
-            rule = f"time = {self.time:g} s is another number of samples where worlds differ in their rate (max_rate)"
-            raise validate.fail(c.element, rule, f"give max_time = {self.time:g} too")
-        room, size = self._room(c.shortest), c.kinds["out"].size
-        next_place = c.place("at")
-        c.memory["rings"] = [c.trace.ring(next_place, room, self.initial or 0.0) for _ in range(size)]
+            rule = f"time = {self.time:g} s is a different number of samples in each world with its own rate (max_rate)"
+            raise validate.fail(c.element, rule, f"also give max_time = {self.time:g}")
+        capacity, size = self._capacity(c.min_period), c.kinds["out"].size
+        write_index = c.add_state("at")
+        c.memory["rings"] = [c.trace.ring(write_index, capacity, self.initial or 0.0) for _ in range(size)]
         if self.initial is None:
-            for first, u in zip(c.memory["rings"], given["in"], strict=True):
-                c.trace.ring_begin(first, room, u)
-        (at,) = c.kept("at")
+            for first, u in zip(c.memory["rings"], inputs["in"], strict=True):
+                c.trace.ring_begin(first, capacity, u)
+        (at,) = c.read_state("at")
         if self.max_time is None:
             return {"out": [c.trace.ring_read(first, at) for first in c.memory["rings"]]}
         time = c.tune("time", self.time or 0.0, least=0.0, most=self.max_time, unit="s")
-        ago = c.trace.limit(c.trace.rounded(time / c.period), 0.0, float(room))
-        place = at - ago  # index of the delayed input; the newest entry is just before ``at``
-        place = c.select(place < 0.0, place + float(room), place)
-        kept = [c.trace.ring_read(first, place) for first in c.memory["rings"]]
-        return {"out": [c.select(ago < 0.5, u, x) for u, x in zip(given["in"], kept, strict=True)]}
+        ago = c.trace.limit(c.trace.rounded(time / c.period), 0.0, float(capacity))
+        index = at - ago  # index of the delayed input; the newest entry is just before ``at``
+        index = c.select(index < 0.0, index + float(capacity), index)
+        delayed = [c.trace.ring_read(first, index) for first in c.memory["rings"]]
+        return {"out": [c.select(ago < 0.5, u, x) for u, x in zip(inputs["in"], delayed, strict=True)]}
 
-    def update(self, c: Context, given: dict[str, Wire]) -> None:
+    def update(self, c: Context, inputs: dict[str, Wire]) -> None:
         """Overwrite the oldest entry with the newest input."""
-        (at,) = c.kept("at")
-        for first, value in zip(c.memory["rings"], given["in"], strict=True):
+        (at,) = c.read_state("at")
+        for first, value in zip(c.memory["rings"], inputs["in"], strict=True):
             c.trace.ring_write(first, at, value)
-        further = at + 1.0
-        c.keep("at", [c.select(further >= float(self._room(c.shortest)), 0.0, further)])
+        following = at + 1.0
+        c.write_state("at", [c.select(following >= float(self._capacity(c.min_period)), 0.0, following)])
 
 
 @block("derivative")
@@ -322,28 +327,28 @@ class Derivative(Block):
 
     time: Positive
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, and the unit of the input per second."""
-        return {"out": Kind(given["in"].shape, units.product(given["in"].unit, units.power(units.SECOND, -1)))}
+        return {"out": Kind(inputs["in"].shape, units.product(inputs["in"].unit, units.power(units.SECOND, -1)))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the filtered derivative of the input u: a y + (1 - a) (u - u_previous) / T.
 
         y is the previous output, T the sample period, and a = exp(-T / ``time``).
         """
         size, t = c.kinds["out"].size, c.trace
         for name in ("before", "rate"):
-            c.places(name, [0.0] * size)
-        c.place("began")
-        began = c.kept("began")[0].holds()
-        left = c.left(self.time)
+            c.add_states(name, [0.0] * size)
+        c.add_state("began")
+        began = c.read_state("began")[0].is_true()
+        decay = c.decay(self.time)
         out = []
-        for u, before, rate in zip(given["in"], c.kept("before"), c.kept("rate"), strict=True):
+        for u, before, rate in zip(inputs["in"], c.read_state("before"), c.read_state("rate"), strict=True):
             mean = c.select(began, (u - before) / c.period, 0.0)
-            out.append(mean + (rate - mean) * left)
-        c.keep("before", given["in"])
-        c.keep("rate", out)
-        c.keep("began", [t.constant(1.0)])
+            out.append(mean + (rate - mean) * decay)
+        c.write_state("before", inputs["in"])
+        c.write_state("rate", out)
+        c.write_state("began", [t.constant(1.0)])
         return {"out": out}
 
 
@@ -352,7 +357,7 @@ class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd derivative(e), clipped to ``lower`` and ``upper``.
 
     e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. The integral stops
-    while the output is at a bound and e would drive the output beyond the bound. Source: conditional integration in
+    while the output is at a bound and e would push the output past the bound. Source: conditional integration in
     Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5. With ``measured_rate``, the input ``rate`` (rate of
     e) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
@@ -371,41 +376,41 @@ class Pid(Block):
         self.inputs = ("in", "rate", "reset") if self.measured_rate else ("in", "reset")
         self.optional = {"reset": 0.0}
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the input, with the unit ``unit``. Check the unit of ``rate``."""
-        check_numbers({"reset": given["reset"]})
+        check_numbers({"reset": inputs["reset"]})
         if self.measured_rate:
-            wanted = units.product(given["in"].unit, units.power(units.SECOND, -1))
-            if not units.fits(given["rate"].unit, wanted):
-                rule = f"rate is in {units.shown(given['rate'].unit)}, not in {units.shown(wanted)}"
-                raise ModelError(f"{rule} as the error is; join the rate of the same quantity")
-            common_shape({port: kind for port, kind in given.items() if port != "reset"})
-        return {"out": Kind(given["in"].shape, units.parse(self.unit))}
+            expected = units.product(inputs["in"].unit, units.power(units.SECOND, -1))
+            if not units.fits(inputs["rate"].unit, expected):
+                rule = f"rate is in {units.shown(inputs['rate'].unit)}, not in {units.shown(expected)}"
+                raise ModelError(f"{rule}; connect the rate of the error")
+            common_shape({port: kind for port, kind in inputs.items() if port != "reset"})
+        return {"out": Kind(inputs["in"].shape, units.parse(self.unit))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the PID output and update the states."""
         size, t = c.kinds["out"].size, c.trace
-        c.places("sum", [self.initial] * size)
-        c.places("slow", [0.0] * size)
-        c.place("began")
-        began, resets = c.kept("began")[0].holds(), given["reset"][0].holds()
-        left = c.left(self.derivative_time)
+        c.add_states("sum", [self.initial] * size)
+        c.add_states("slow", [0.0] * size)
+        c.add_state("began")
+        began, resets = c.read_state("began")[0].is_true(), inputs["reset"][0].is_true()
+        decay = c.decay(self.derivative_time)
         out, sums, slows = [], [], []
         for k in range(size):
-            e = given["in"][k]
-            total = c.select(resets, 0.0, c.kept("sum")[k])
-            slow = c.select(began, c.kept("slow")[k], e)
-            rate = given["rate"][k] if self.measured_rate else (e - slow) / self.derivative_time
-            wanted = (c.tune("kp", self.kp) * e + total) + c.tune("kd", self.kd) * rate
-            held = bounded(c, wanted, self.lower, self.upper)
+            e = inputs["in"][k]
+            total = c.select(resets, 0.0, c.read_state("sum")[k])
+            slow = c.select(began, c.read_state("slow")[k], e)
+            rate = inputs["rate"][k] if self.measured_rate else (e - slow) / self.derivative_time
+            unlimited = (c.tune("kp", self.kp) * e + total) + c.tune("kd", self.kd) * rate
+            limited = bounded(c, unlimited, self.lower, self.upper)
             rise = (c.tune("ki", self.ki) * e) * c.period
-            over = ((wanted > held) & (rise > 0.0)) | ((wanted < held) & (rise < 0.0))
-            sums.append(c.select(over, total, total + rise))
-            slows.append(e + (slow - e) * left)
-            out.append(held)
-        c.keep("sum", sums)
-        c.keep("slow", slows)
-        c.keep("began", [t.constant(1.0)])
+            winds_up = ((unlimited > limited) & (rise > 0.0)) | ((unlimited < limited) & (rise < 0.0))
+            sums.append(c.select(winds_up, total, total + rise))
+            slows.append(e + (slow - e) * decay)
+            out.append(limited)
+        c.write_state("sum", sums)
+        c.write_state("slow", slows)
+        c.write_state("began", [t.constant(1.0)])
         return {"out": out}
 
 
@@ -416,16 +421,16 @@ class RateLimiter(Block):
     rise: Positive
     fall: Positive | None = None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Follow the input. In the first sample, the output equals the input."""
         size, t = c.kinds["out"].size, c.trace
-        c.places("last", [0.0] * size)
-        c.place("began")
-        began = c.kept("began")[0].holds()
+        c.add_states("last", [0.0] * size)
+        c.add_state("began")
+        began = c.read_state("began")[0].is_true()
         up = c.tune("rise", self.rise, least=0.0) * c.period
         down = up if self.fall is None else c.tune("fall", self.fall, least=0.0) * c.period
-        near = [t.limit(u, y - down, y + up) for u, y in zip(given["in"], c.kept("last"), strict=True)]
-        out = [c.select(began, y, u) for y, u in zip(near, given["in"], strict=True)]
-        c.keep("last", out)
-        c.keep("began", [t.constant(1.0)])
+        reachable = [t.limit(u, y - down, y + up) for u, y in zip(inputs["in"], c.read_state("last"), strict=True)]
+        out = [c.select(began, y, u) for y, u in zip(reachable, inputs["in"], strict=True)]
+        c.write_state("last", out)
+        c.write_state("began", [t.constant(1.0)])
         return {"out": out}

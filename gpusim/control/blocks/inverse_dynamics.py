@@ -26,7 +26,7 @@ from gpusim.rotations import matrix_from_quaternion
 HEAVY = ("mass", "com", "inertia", "armature")
 """Keys of a joint that only the block ``inverse_dynamics`` needs."""
 ROUNDING = 1e-15
-"""Entries of constant rotation matrices below this value are round-off and count as 0."""
+"""Magnitude below which an entry of a constant rotation matrix is round-off and counts as 0."""
 Vector = list[Number]
 
 
@@ -35,24 +35,25 @@ class Frame:
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point
-        self.rate, self.turning, self.moving = motion
+        self.angular_velocity, self.angular_acceleration, self.linear_acceleration = motion
         self.force: Vector = [0.0, 0.0, 0.0]
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
         """Return the acceleration of a frame-fixed point minus the acceleration of gravity."""
-        t, w = self._t, self.rate
-        first = vectors.plus(t, self.moving, vectors.cross(t, self.turning, point))
+        t, w = self._t, self.angular_velocity
+        first = vectors.plus(t, self.linear_acceleration, vectors.cross(t, self.angular_acceleration, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))
 
-    def bear(self, mass: Number, point: Sequence[Number], inertia: Sequence[Sequence[float]] | None = None) -> None:
+    def add_mass(self, mass: Number, point: Sequence[Number], inertia: Sequence[Sequence[float]] | None = None) -> None:
         """Add the inertial force and moment of a body at ``point``. Without ``inertia``, the body is a point mass."""
         t = self._t
         force = vectors.scaled(t, mass, self.acceleration(point))
         moment = vectors.cross(t, point, force)
         if inertia is not None:
-            spin = vectors.cross(t, self.rate, vectors.apply(t, inertia, self.rate))
-            moment = vectors.plus(t, moment, vectors.plus(t, vectors.apply(t, inertia, self.turning), spin))
+            gyroscopic = vectors.cross(t, self.angular_velocity, vectors.apply(t, inertia, self.angular_velocity))
+            euler = vectors.apply(t, inertia, self.angular_acceleration)
+            moment = vectors.plus(t, moment, vectors.plus(t, euler, gyroscopic))
         self.add(force, moment)
 
     def add(self, force: Sequence[Number], moment: Sequence[Number]) -> None:
@@ -60,37 +61,38 @@ class Frame:
         self.force = vectors.plus(self._t, self.force, force)
         self.moment = vectors.plus(self._t, self.moment, moment)
 
-    def hand_on(self, before: Frame) -> None:
+    def add_to_parent(self, parent: Frame) -> None:
         """Add the force and moment of this frame to the previous frame."""
-        t, turn = self._t, vectors.columns(self.back)
-        force, moment = vectors.apply(t, turn, self.force), vectors.apply(t, turn, self.moment)
-        before.add(force, vectors.plus(t, moment, vectors.cross(t, self.point, force)))
+        t, rotation = self._t, vectors.columns(self.back)
+        force, moment = vectors.apply(t, rotation, self.force), vectors.apply(t, rotation, self.moment)
+        parent.add(force, vectors.plus(t, moment, vectors.cross(t, self.point, force)))
 
 
-def following(t: Trace, before: Frame, joint: dict[str, Any], motion: tuple[Number, Number, Number]) -> Frame:
+def next_frame(t: Trace, parent: Frame, joint: dict[str, Any], motion: tuple[Number, Number, Number]) -> Frame:
     """Return the next frame of the chain. ``motion``: position, velocity and acceleration of the joint."""
     x, v, a = motion
-    place = np.asarray(joint["place"], float)
-    matrix = matrix_from_quaternion(place[3:])
-    turn: Any = np.where(np.abs(matrix) < ROUNDING, 0.0, matrix).tolist()
+    pose = np.asarray(joint["pose"], float)
+    matrix = matrix_from_quaternion(pose[3:])
+    rotation: Any = np.where(np.abs(matrix) < ROUNDING, 0.0, matrix).tolist()
     axis = [float(u) for u in joint["axis"]]
-    point: Vector = place[:3].tolist()
-    turns = joint["kind"] == "turn"
-    if turns:
-        turn = vectors.multiply(t, turn, vectors.about(t, axis, t.function("sin", x), t.function("cos", x)))
+    point: Vector = pose[:3].tolist()
+    is_revolute = joint["kind"] == "revolute"
+    if is_revolute:
+        joint_rotation = vectors.about(t, axis, t.function("sin", x), t.function("cos", x))
+        rotation = vectors.multiply(t, rotation, joint_rotation)
     else:
-        point = vectors.plus(t, point, vectors.scaled(t, x, vectors.apply(t, turn, axis)))
-    back = vectors.columns(turn)
-    rate, turning = vectors.apply(t, back, before.rate), vectors.apply(t, back, before.turning)
-    moving = vectors.apply(t, back, before.acceleration(point))
-    own, gained = vectors.scaled(t, v, axis), vectors.scaled(t, a, axis)
-    across = vectors.cross(t, rate, own)
-    if turns:
-        turning = vectors.plus(t, turning, vectors.plus(t, gained, across))
-        rate = vectors.plus(t, rate, own)
+        point = vectors.plus(t, point, vectors.scaled(t, x, vectors.apply(t, rotation, axis)))
+    back = vectors.columns(rotation)
+    w, angular = vectors.apply(t, back, parent.angular_velocity), vectors.apply(t, back, parent.angular_acceleration)
+    linear = vectors.apply(t, back, parent.acceleration(point))
+    joint_velocity, joint_acceleration = vectors.scaled(t, v, axis), vectors.scaled(t, a, axis)
+    coriolis = vectors.cross(t, w, joint_velocity)
+    if is_revolute:
+        angular = vectors.plus(t, angular, vectors.plus(t, joint_acceleration, coriolis))
+        w = vectors.plus(t, w, joint_velocity)
     else:
-        moving = vectors.plus(t, moving, vectors.plus(t, gained, vectors.scaled(t, 2.0, across)))
-    return Frame(t, back, point, (rate, turning, moving))
+        linear = vectors.plus(t, linear, vectors.plus(t, joint_acceleration, vectors.scaled(t, 2.0, coriolis)))
+    return Frame(t, back, point, (w, angular, linear))
 
 
 @block("inverse_dynamics")
@@ -112,8 +114,8 @@ class InverseDynamics(Block):
     optional = {"velocity": 0.0, "acceleration": 0.0, "load": 0.0, "wrench": 0.0}  # noqa: RUF012 (as in Block)
 
     def __post_init__(self) -> None:
-        own = ("gravity",) if self.gravity is None else ()
-        self.inputs = ("q", "velocity", "acceleration", "load", "wrench", *own)
+        gravity = ("gravity",) if self.gravity is None else ()
+        self.inputs = ("q", "velocity", "acceleration", "load", "wrench", *gravity)
 
     def check(self, element: str) -> None:
         """Check the chain, the masses and ``gravity``."""
@@ -129,33 +131,37 @@ class InverseDynamics(Block):
         if self.gravity is not None:
             validate.numbers(element, "gravity", self.gravity, 3)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of a vector with one number per joint."""
         count = len(self.joints)
-        check_count(given["q"], count, "q")
+        check_count(inputs["q"], count, "q")
         for port in ("velocity", "acceleration"):
-            if given[port].shape:
-                check_count(given[port], count, port)
-        check_sizes(given, {"load": 1, "gravity": 3, "wrench": 6 if given["wrench"].shape else 1})
-        if not units.fits(given["load"].unit, units.parse("kg")):
-            raise ModelError(f"load is a mass, and the wire is in {units.shown(given['load'].unit)}; give it in kg")
+            if inputs[port].shape:
+                check_count(inputs[port], count, port)
+        check_sizes(inputs, {"load": 1, "gravity": 3, "wrench": 6 if inputs["wrench"].shape else 1})
+        if not units.fits(inputs["load"].unit, units.parse("kg")):
+            raise ModelError(
+                f"load is a mass, and the wire is in {units.shown(inputs['load'].unit)}; connect a wire in kg"
+            )
         return {"out": Kind((count,))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compute the forces and torques by an outward and an inward pass."""
         t, count = c.trace, len(self.joints)
-        known = {port: [t.plain(x) for x in wire] for port, wire in given.items()}
-        rates, gains = (known[p] * count if len(known[p]) == 1 else known[p] for p in ("velocity", "acceleration"))
+        known = {port: [t.plain(x) for x in wire] for port, wire in inputs.items()}
+        velocities, accelerations = (
+            known[p] * count if len(known[p]) == 1 else known[p] for p in ("velocity", "acceleration")
+        )
         field: Sequence[Number] = known["gravity"] if self.gravity is None else [float(x) for x in self.gravity]
-        still: Vector = [0.0, 0.0, 0.0]
-        frames = [Frame(t, [still, still, still], still, (still, still, vectors.scaled(t, -1.0, field)))]
-        for joint, x, v, a in zip(self.joints, known["q"], rates, gains, strict=True):
-            frames.append(following(t, frames[-1], joint, (x, v, a)))
+        zero: Vector = [0.0, 0.0, 0.0]
+        frames = [Frame(t, [zero, zero, zero], zero, (zero, zero, vectors.scaled(t, -1.0, field)))]
+        for joint, x, v, a in zip(self.joints, known["q"], velocities, accelerations, strict=True):
+            frames.append(next_frame(t, frames[-1], joint, (x, v, a)))
             xx, yy, zz, xy, xz, yz = (float(x) for x in joint["inertia"])
             com = [float(x) for x in joint["com"]]
-            frames[-1].bear(float(joint["mass"]), com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+            frames[-1].add_mass(float(joint["mass"]), com, [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
         tip = [float(x) for x in self.tip[:3]]
-        frames[-1].bear(known["load"][0], tip)
+        frames[-1].add_mass(known["load"][0], tip)
         if len(known["wrench"]) == 6:
             force, moment = known["wrench"][:3], known["wrench"][3:]
             for frame in frames[1:]:
@@ -165,8 +171,9 @@ class InverseDynamics(Block):
         out: list[Number] = []
         for k in reversed(range(count)):
             frame, joint = frames[k + 1], self.joints[k]
-            own = vectors.scaled(t, gains[k], [float(joint["armature"])])
-            borne = frame.moment if joint["kind"] == "turn" else frame.force
-            out.insert(0, vectors.total(t, [vectors.dot(t, [float(x) for x in joint["axis"]], borne), *own]))
-            frame.hand_on(frames[k])
+            from_armature = vectors.scaled(t, accelerations[k], [float(joint["armature"])])
+            load = frame.moment if joint["kind"] == "revolute" else frame.force
+            axis = [float(x) for x in joint["axis"]]
+            out.insert(0, vectors.total(t, [vectors.dot(t, axis, load), *from_armature]))
+            frame.add_to_parent(frames[k])
         return {"out": numbers(t, out)}

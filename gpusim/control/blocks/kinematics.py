@@ -24,16 +24,17 @@ from gpusim.control.block import Block, Context, Kind, Wire, block, check_sizes
 from gpusim.control.parameters import NotNegative, Positive
 from gpusim.control.trace import Num, Number, Trace
 from gpusim.errors import ModelError
+from gpusim.renamed import OF_CHAINS
 from gpusim.rotations import matrix_from_quaternion
 
 PROJECTED = 1e-12
 """Regularization of J J^T in the null-space projection, relative to the mean of its diagonal."""
-_KNOWN = ("place", "axis", "kind", "lower", "upper", "label", "start")
+_KNOWN = ("pose", "axis", "kind", "lower", "upper", "label", "start")
 """Keys of the dict of one joint of a chain."""
 
 
 @dataclass(frozen=True)
-class Reached:
+class TipKinematics:
     """Forward kinematics of a chain in the base frame."""
 
     position: list[Number]
@@ -45,41 +46,51 @@ class Reached:
 def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -> None:
     """Check the joints and the tip (7,) of a chain.
 
-    Each joint is a dict with "place" (7,), "axis" (3,), "kind" and optional keys. ``more``: additional optional keys.
+    Each joint is a dict with "pose" (7,), "axis" (3,), "kind" and optional keys. ``more``: additional optional keys.
     """
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
         raise validate.fail(element, f"joints = {joints!r} is not a list", "take them from gpusim.control.chain(...)")
     for joint in joints:
+        if isinstance(joint, dict):
+            _check_old_names(element, joint)
         if not isinstance(joint, dict) or set(joint) - {*_KNOWN, *more}:
             raise validate.fail(element, f"{joint!r} is not a joint", "take joints from gpusim.control.chain(...)")
-        validate.numbers(element, "place", joint.get("place"), 7)
+        validate.numbers(element, "pose", joint.get("pose"), 7)
         validate.direction(element, "axis", joint.get("axis"))
         validate.number(element, "start", joint.get("start", 0.0))
-        validate.choice(element, "kind", joint.get("kind"), ("turn", "slide"))
+        validate.choice(element, "kind", joint.get("kind"), ("revolute", "prismatic"))
     validate.numbers(element, "tip", tip, 7)
 
 
-def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> Reached:
+def _check_old_names(element: str, joint: dict[str, Any]) -> None:
+    """Raise a ModelError if a joint has an old key or an old ``kind``. The message contains the new name."""
+    for name in [key for key in joint if key in OF_CHAINS] + [joint.get("kind")]:
+        if isinstance(name, str) and name in OF_CHAINS:
+            new = OF_CHAINS[name]
+            raise validate.fail(element, f"{name!r} of a joint is {new!r} since version 0.2", f"write {new!r}")
+
+
+def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> TipKinematics:
     """Return the pose of the tip, the joint axes, and a point on each joint axis, in the base frame."""
     rotation: list[list[Number]] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     position: list[Number] = [0.0, 0.0, 0.0]
     axes, points = [], []
     for joint, x in zip(joints, q, strict=True):
-        place = np.asarray(joint["place"], float)
-        position = vectors.plus(t, position, vectors.apply(t, rotation, place[:3].tolist()))
-        rotation = vectors.multiply(t, rotation, matrix_from_quaternion(place[3:]).tolist())
+        pose = np.asarray(joint["pose"], float)
+        position = vectors.plus(t, position, vectors.apply(t, rotation, pose[:3].tolist()))
+        rotation = vectors.multiply(t, rotation, matrix_from_quaternion(pose[3:]).tolist())
         axis = [float(v) for v in joint["axis"]]
         axes.append(vectors.apply(t, rotation, axis))
         points.append(position)
-        if joint["kind"] == "turn":
-            turn = vectors.about(t, axis, t.function("sin", x), t.function("cos", x))
-            rotation = vectors.multiply(t, rotation, turn)
+        if joint["kind"] == "revolute":
+            joint_rotation = vectors.about(t, axis, t.function("sin", x), t.function("cos", x))
+            rotation = vectors.multiply(t, rotation, joint_rotation)
         else:
             position = vectors.plus(t, position, [a * x for a in axes[-1]])
     end = np.asarray(tip, float)
     position = vectors.plus(t, position, vectors.apply(t, rotation, end[:3].tolist()))
     rotation = vectors.multiply(t, rotation, matrix_from_quaternion(end[3:]).tolist())
-    return Reached(position, rotation, axes, points)
+    return TipKinematics(position, rotation, axes, points)
 
 
 def numbers(t: Trace, values: Sequence[Number]) -> Wire:
@@ -90,7 +101,7 @@ def numbers(t: Trace, values: Sequence[Number]) -> Wire:
 def check_count(kind: Kind, count: int, port: str) -> None:
     """Check that a wire has one number per joint."""
     if kind.size != count:
-        raise ModelError(f"{port} has {kind.size} numbers, and there are {count} joints; give one each")
+        raise ModelError(f"{port} has {kind.size} numbers, and there are {count} joints; connect one number per joint")
 
 
 @block("chain")
@@ -110,16 +121,16 @@ class Chain(Block):
         """Check the chain."""
         check_chain(element, self.joints, self.tip)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units of position (m) and rotation matrix."""
-        check_count(given["q"], len(self.joints), "q")
+        check_count(inputs["q"], len(self.joints), "q")
         return {"position": Kind((3,), units.parse("m")), "rotation": Kind((9,), units.NONE)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compute the forward kinematics joint by joint."""
-        reached = forward(c.trace, self.joints, self.tip, given["q"])
-        rows = [x for row in reached.rotation for x in row]
-        return {"position": numbers(c.trace, reached.position), "rotation": numbers(c.trace, rows)}
+        tip = forward(c.trace, self.joints, self.tip, inputs["q"])
+        rows = [x for row in tip.rotation for x in row]
+        return {"position": numbers(c.trace, tip.position), "rotation": numbers(c.trace, rows)}
 
 
 @block("ik")
@@ -143,8 +154,8 @@ class Ik(Block):
     outputs = ("out", "error")
 
     def __post_init__(self) -> None:
-        turns = isinstance(self.lever, float | int) and self.lever > 0.0
-        self.inputs = ("target", "posture", *(("orientation",) if turns else ()))
+        has_lever = isinstance(self.lever, float | int) and self.lever > 0.0
+        self.inputs = ("target", "posture", *(("orientation",) if has_lever else ()))
 
     def check(self, element: str) -> None:
         """Check the chain and the parameters."""
@@ -152,85 +163,85 @@ class Ik(Block):
         if np.size(self.start):
             validate.numbers(element, "start", self.start, len(self.joints))
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units: a vector with one position per joint, and the error."""
-        check_count(given["posture"], len(self.joints), "posture")
-        check_sizes(given, {"target": 3, "orientation": 4})
+        check_count(inputs["posture"], len(self.joints), "posture")
+        check_sizes(inputs, {"target": 3, "orientation": 4})
         return {"out": Kind((len(self.joints),)), "error": Kind((), units.parse("m"))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Do one step of damped least squares."""
         t, n = c.trace, len(self.joints)
         start = self.start if np.size(self.start) else [joint.get("start", 0.0) for joint in self.joints]
-        c.places("q", [float(x) for x in start])
-        q = c.kept("q")
-        reached = forward(t, self.joints, self.tip, q)
-        way = vectors.minus(given["target"], reached.position) + self._turn(t, reached, given)
-        length = t.sqrt(numbers(t, [vectors.dot(t, way, way)])[0])
-        most = c.tune("max_way", self.max_way, least=0.0, above=True)
-        share = c.select(length > most, most / c.select(length > 0.0, length, 1.0), 1.0)
-        way = [x * share for x in way]
-        jacobian = [self._column(t, reached, k) for k in range(n)]
+        c.add_states("q", [float(x) for x in start])
+        q = c.read_state("q")
+        tip = forward(t, self.joints, self.tip, q)
+        error = vectors.minus(inputs["target"], tip.position) + self._rotation_error(t, tip, inputs)
+        length = t.sqrt(numbers(t, [vectors.dot(t, error, error)])[0])
+        max_length = c.tune("max_way", self.max_way, least=0.0, above=True)
+        scale = c.select(length > max_length, max_length / c.select(length > 0.0, length, 1.0), 1.0)
+        error = [x * scale for x in error]
+        jacobian = [self._column(t, tip, k) for k in range(n)]
         gain = c.tune("posture_gain", self.posture_gain, least=0.0)
-        kept = [gain * (p - x) for p, x in zip(given["posture"], q, strict=True)]
+        posture_step = [gain * (p - x) for p, x in zip(inputs["posture"], q, strict=True)]
         rows = vectors.columns(jacobian)
         square = [[vectors.dot(t, a, b) for b in rows] for a in rows]
         damping = c.tune("damping", self.damping, least=0.0, above=True)
-        damped = self._raised(square, damping * damping + 0.5 * (length * length))
-        pulled = [vectors.dot(t, row, kept) for row in rows]
-        pulled = vectors.solve_positive(t, self._raised(square, self._least(t, square)), pulled)
-        weights = vectors.solve_positive(t, damped, way)
-        weights = vectors.minus(weights, pulled)
+        damped = self._add_to_diagonal(square, damping * damping + 0.5 * (length * length))
+        projected = [vectors.dot(t, row, posture_step) for row in rows]
+        regularized = self._add_to_diagonal(square, self._regularization(t, square))
+        posture_weights = vectors.solve_positive(t, regularized, projected)
+        weights = vectors.minus(vectors.solve_positive(t, damped, error), posture_weights)
         out = []
         for k in range(n):
-            step = vectors.total(t, [kept[k], vectors.dot(t, jacobian[k], weights)])
+            step = vectors.total(t, [posture_step[k], vectors.dot(t, jacobian[k], weights)])
             value: Num = q[k] + step
             for bound, limit in (("lower", t.max), ("upper", t.min)):
                 if self.joints[k].get(bound) is not None:
                     value = limit(value, float(self.joints[k][bound]))
             out.append(value)
-        c.keep("q", out)
+        c.write_state("q", out)
         return {"out": out, "error": [length]}
 
     @staticmethod
-    def _least(t: Trace, square: list[list[Number]]) -> Number:
+    def _regularization(t: Trace, square: list[list[Number]]) -> Number:
         """Return the regularization s, which keeps J J^T invertible for a stretched chain."""
         trace = vectors.total(t, [square[i][i] for i in range(len(square))])
         return (PROJECTED / len(square)) * trace + 1e-100
 
     @staticmethod
-    def _raised(square: list[list[Number]], by: Number) -> list[list[Number]]:
+    def _add_to_diagonal(square: list[list[Number]], by: Number) -> list[list[Number]]:
         """Return a matrix with a number added to its diagonal."""
         return [[x + by if i == j else x for j, x in enumerate(row)] for i, row in enumerate(square)]
 
-    def _turn(self, t: Trace, reached: Reached, given: dict[str, Wire]) -> list[Number]:
+    def _rotation_error(self, t: Trace, tip: TipKinematics, inputs: dict[str, Wire]) -> list[Number]:
         """Return the orientation error (rotation vector) times ``lever``.
 
         The method is from Luh, Walker, Paul, "Resolved-acceleration control of mechanical manipulators", 1980.
         """
-        if "orientation" not in given:
+        if "orientation" not in inputs:
             return []
-        wanted = vectors.columns(vectors.from_quaternion(t, given["orientation"]))
-        sines = [vectors.cross(t, a, b) for a, b in zip(vectors.columns(reached.rotation), wanted, strict=True)]
+        target = vectors.columns(vectors.from_quaternion(t, inputs["orientation"]))
+        sines = [vectors.cross(t, a, b) for a, b in zip(vectors.columns(tip.rotation), target, strict=True)]
         return [(0.5 * self.lever) * numbers(t, [vectors.total(t, terms)])[0] for terms in zip(*sines, strict=True)]
 
-    def _column(self, t: Trace, reached: Reached, k: int) -> list[Number]:
+    def _column(self, t: Trace, tip: TipKinematics, k: int) -> list[Number]:
         """Return column ``k`` of the Jacobian: the tip velocity for a unit rate of joint ``k``."""
-        turns, axis = self.joints[k]["kind"] == "turn", reached.axes[k]
-        arm = [a - b for a, b in zip(reached.position, reached.points[k], strict=True)]
-        moves = vectors.cross(t, axis, arm) if turns else list(axis)
+        is_revolute, axis = self.joints[k]["kind"] == "revolute", tip.axes[k]
+        arm = [a - b for a, b in zip(tip.position, tip.points[k], strict=True)]
+        linear = vectors.cross(t, axis, arm) if is_revolute else list(axis)
         if "orientation" not in self.inputs:
-            return moves
-        return moves + vectors.scaled(t, self.lever if turns else 0.0, axis)
+            return linear
+        return linear + vectors.scaled(t, self.lever if is_revolute else 0.0, axis)
 
 
 class Framed(Block):
     """Base class of blocks that transform to or from a body frame. Inputs are position and quaternion of the body."""
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the unit of the input."""
-        check_sizes(given, {"in": 3, "position": 3, "orientation": 4})
-        return {"out": Kind((3,), given["in"].unit)}
+        check_sizes(inputs, {"in": 3, "position": 3, "orientation": 4})
+        return {"out": Kind((3,), inputs["in"].unit)}
 
 
 @block("to_frame")
@@ -240,10 +251,10 @@ class ToFrame(Framed):
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return R^T (x - p) for the rotation matrix R and the position p of the body."""
-        rotation = vectors.columns(vectors.from_quaternion(c.trace, given["orientation"]))
-        x: Sequence[Number] = given["in"] if self.vector else vectors.minus(given["in"], given["position"])
+        rotation = vectors.columns(vectors.from_quaternion(c.trace, inputs["orientation"]))
+        x: Sequence[Number] = inputs["in"] if self.vector else vectors.minus(inputs["in"], inputs["position"])
         return {"out": numbers(c.trace, vectors.apply(c.trace, rotation, x))}
 
 
@@ -254,11 +265,11 @@ class FromFrame(Framed):
     vector: bool = False
     inputs = ("in", "position", "orientation")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return p + R x for the rotation matrix R and the position p of the body."""
-        turned = vectors.apply(c.trace, vectors.from_quaternion(c.trace, given["orientation"]), given["in"])
-        moved = turned if self.vector else vectors.plus(c.trace, turned, given["position"])
-        return {"out": numbers(c.trace, moved)}
+        rotated = vectors.apply(c.trace, vectors.from_quaternion(c.trace, inputs["orientation"]), inputs["in"])
+        out = rotated if self.vector else vectors.plus(c.trace, rotated, inputs["position"])
+        return {"out": numbers(c.trace, out)}
 
 
 @block("rotate")
@@ -268,13 +279,13 @@ class Rotate(Block):
     transposed: bool = False
     inputs = ("matrix", "in")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the input's unit."""
-        check_sizes(given, {"matrix": 9, "in": 3})
-        return {"out": Kind((3,), given["in"].unit)}
+        check_sizes(inputs, {"matrix": 9, "in": 3})
+        return {"out": Kind((3,), inputs["in"].unit)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the product."""
-        rows: Any = [given["matrix"][3 * i : 3 * i + 3] for i in range(3)]
+        rows: Any = [inputs["matrix"][3 * i : 3 * i + 3] for i in range(3)]
         matrix = vectors.columns(rows) if self.transposed else rows
-        return {"out": numbers(c.trace, vectors.apply(c.trace, matrix, given["in"]))}
+        return {"out": numbers(c.trace, vectors.apply(c.trace, matrix, inputs["in"]))}

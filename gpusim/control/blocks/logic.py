@@ -21,9 +21,9 @@ class Logic(Block):
 
     same_units = False
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return unitless outputs."""
-        return dict.fromkeys(self.outputs, Kind(common_shape(given), units.NONE))
+        return dict.fromkeys(self.outputs, Kind(common_shape(inputs), units.NONE))
 
 
 @block("compare")
@@ -41,14 +41,14 @@ class Compare(Logic):
         """Check the sign."""
         validate.choice(element, "sign", self.sign, COMPARISONS)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check that a and b have the same unit."""
-        common_unit(given)
-        return super().wires(given, period)
+        common_unit(inputs)
+        return super().wires(inputs, period)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compare each component."""
-        return {"out": each(lambda a, b: compared(a, self.sign, b).number(), given["a"], given["b"])}
+        return {"out": each(lambda a, b: compared(a, self.sign, b).number(), inputs["a"], inputs["b"])}
 
 
 def compared(a: Num, sign: str, b: Num) -> Truth:
@@ -76,12 +76,12 @@ class LogicGate(Logic, Counted):
         validate.choice(element, "operation", self.operation, LOGIC)
         super().check(element)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Apply the operation to each component."""
-        return {"out": each(self._of, *(given[port] for port in self.inputs))}
+        return {"out": each(self._of, *(inputs[port] for port in self.inputs))}
 
     def _of(self, *x: Num) -> Num:
-        truths = [v.holds() for v in x]
+        truths = [v.is_true() for v in x]
         if self.operation == "xor":
             return reduce(lambda a, b: (a & ~b) | (~a & b), truths).number()
         whole = reduce(lambda a, b: a & b if self.operation in ("and", "nand") else a | b, truths)
@@ -94,14 +94,14 @@ class Switch(Block):
 
     inputs = ("on", "a", "b")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the common shape and unit of a and b."""
-        return {"out": Kind(common_shape(given), common_unit({k: v for k, v in given.items() if k != "on"}))}
+        return {"out": Kind(common_shape(inputs), common_unit({k: v for k, v in inputs.items() if k != "on"}))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Select each component."""
-        wires = given["on"], given["a"], given["b"]
-        return {"out": each(lambda on, a, b: c.select(on.holds(), a, b), *wires)}
+        wires = inputs["on"], inputs["a"], inputs["b"]
+        return {"out": each(lambda on, a, b: c.select(on.is_true(), a, b), *wires)}
 
 
 @block("select")
@@ -114,15 +114,15 @@ class Select(Counted):
         super().__post_init__()
         self.inputs = ("index", *self.inputs)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the common shape and unit of the inputs a, b, ..."""
-        check_numbers({port: kind for port, kind in given.items() if port == "index"})
-        rest = {k: v for k, v in given.items() if k != "index"}
+        check_numbers({port: kind for port, kind in inputs.items() if port == "index"})
+        rest = {k: v for k, v in inputs.items() if k != "index"}
         return {"out": Kind(common_shape(rest), common_unit(rest))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Select each component."""
-        index, ports = given["index"][0], self.inputs[1:]
+        index, ports = inputs["index"][0], self.inputs[1:]
 
         def chosen(*values: Num) -> Num:
             out = values[0]
@@ -130,7 +130,7 @@ class Select(Counted):
                 out = c.select(index > k - 0.5, value, out)
             return out
 
-        return {"out": each(chosen, *(given[p] for p in ports))}
+        return {"out": each(chosen, *(inputs[p] for p in ports))}
 
 
 @block("sr_latch")
@@ -140,12 +140,12 @@ class SrLatch(Logic):
     initial: bool = False
     inputs = ("set", "reset")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Update each component."""
-        c.places("on", [float(self.initial)] * c.kinds["out"].size)
-        wires = given["set"], given["reset"], c.kept("on")
-        out = each(lambda s, r, y: (~r.holds() & (s.holds() | y.holds())).number(), *wires)
-        c.keep("on", out)
+        c.add_states("on", [float(self.initial)] * c.kinds["out"].size)
+        wires = inputs["set"], inputs["reset"], c.read_state("on")
+        out = each(lambda s, r, y: (~r.is_true() & (s.is_true() | y.is_true())).number(), *wires)
+        c.write_state("on", out)
         return {"out": out}
 
 
@@ -156,17 +156,17 @@ class SampleHold(Block):
     initial: float = 0.0
     inputs = ("in", "sample")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape and unit of the input."""
-        check_numbers({"sample": given["sample"]})
-        return {"out": given["in"]}
+        check_numbers({"sample": inputs["sample"]})
+        return {"out": inputs["in"]}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Update each component."""
-        c.places("held", [self.initial] * c.kinds["out"].size)
-        takes = given["sample"][0].holds()
-        out = [c.select(takes, u, y) for u, y in zip(given["in"], c.kept("held"), strict=True)]
-        c.keep("held", out)
+        c.add_states("held", [self.initial] * c.kinds["out"].size)
+        takes = inputs["sample"][0].is_true()
+        out = [c.select(takes, u, y) for u, y in zip(inputs["in"], c.read_state("held"), strict=True)]
+        c.write_state("held", out)
         return {"out": out}
 
 
@@ -181,15 +181,15 @@ class EdgeDetector(Logic):
         """Check ``which``."""
         validate.choice(element, "which", self.which, ("rising", "falling", "both"))
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the previous sample."""
-        c.places("before", [float(self.initial)] * c.kinds["out"].size)
+        c.add_states("before", [float(self.initial)] * c.kinds["out"].size)
         out = []
-        for x, y in zip(given["in"], c.kept("before"), strict=True):
-            now, before = x.holds(), y.holds()
+        for x, y in zip(inputs["in"], c.read_state("before"), strict=True):
+            now, before = x.is_true(), y.is_true()
             rises, falls = now & ~before, ~now & before
             out.append({"rising": rises, "falling": falls, "both": rises | falls}[self.which].number())
-        c.keep("before", [x.holds().number() for x in given["in"]])
+        c.write_state("before", [x.is_true().number() for x in inputs["in"]])
         return {"out": out}
 
 
@@ -210,24 +210,24 @@ class Counter(Block):
         if self.modulo is not None and self.modulo < 2:
             raise validate.fail(element, f"modulo = {self.modulo!r} is below 2", "give 2 or more")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a unitless number."""
-        check_numbers(given)
+        check_numbers(inputs)
         return {"out": Kind((), units.NONE)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Count the edges of this sample."""
-        c.places("before", [0.0, 0.0])
-        c.place("count")
-        (count,) = c.kept("count")
-        for (port, sign), before in zip((("up", 1.0), ("down", -1.0)), c.kept("before"), strict=True):
-            count = count + sign * (given[port][0].holds() & ~before.holds()).number()
+        c.add_states("before", [0.0, 0.0])
+        c.add_state("count")
+        (count,) = c.read_state("count")
+        for (port, sign), before in zip((("up", 1.0), ("down", -1.0)), c.read_state("before"), strict=True):
+            count = count + sign * (inputs[port][0].is_true() & ~before.is_true()).number()
         if self.modulo is not None:
             whole = float(self.modulo)
             count = count - whole * c.trace.floor(count / whole)
-        count = c.select(given["reset"][0].holds(), 0.0, count)
-        c.keep("before", [given[port][0].holds().number() for port in ("up", "down")])
-        c.keep("count", [count])
+        count = c.select(inputs["reset"][0].is_true(), 0.0, count)
+        c.write_state("before", [inputs[port][0].is_true().number() for port in ("up", "down")])
+        c.write_state("count", [count])
         return {"out": [count]}
 
 
@@ -263,7 +263,9 @@ class StateMachine(Block):
         """Check the states and transitions."""
         listed = [] if isinstance(self.states, str) else list(self.states)
         if not listed or not all(s.isidentifier() for s in listed):
-            raise validate.fail(element, f"states = {self.states!r} are not names", 'give names, as ["idle", "run"]')
+            raise validate.fail(
+                element, f"states = {self.states!r} are not names", 'give names, such as ["idle", "run"]'
+            )
         taken = [s for s in listed if s in ("state", "time")]
         if taken:
             raise validate.fail(element, f"the state {taken[0]!r} has the name of another output", "rename it")
@@ -271,7 +273,7 @@ class StateMachine(Block):
             raise validate.fail(element, f"initial = {self.initial!r} is unknown", f"give one of {', '.join(listed)}")
         if not isinstance(self.transitions, list | tuple):
             rule = f"transitions = {self.transitions!r} is not a list"
-            raise validate.fail(element, rule, 'give one, as [["idle", "run", "start"], ["run", "idle", 2.5]]')
+            raise validate.fail(element, rule, 'give a list such as [["idle", "run", "start"], ["run", "idle", 2.5]]')
         for transition in self.transitions:
             self._check_transition(element, transition, listed)
 
@@ -293,27 +295,27 @@ class StateMachine(Block):
         else:
             validate.positive(element, "seconds of a transition", transition[2])
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shapes and units of the outputs. All outputs are unitless numbers, except the time (s)."""
-        check_numbers(given)
+        check_numbers(inputs)
         kinds = dict.fromkeys(self.outputs, Kind((), units.NONE))
         return kinds | {"time": Kind((), units.SECOND)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the state after the transition of this sample."""
         names, t = list(self.states), c.trace
         start = float(names.index(self.initial)) if self.initial else 0.0
-        c.places("state", [start, 0.0])
-        state, since = c.kept("state")
+        c.add_states("state", [start, 0.0])
+        state, since = c.read_state("state")
         after: Num | float = state
         now = since
         for begin, end, why in reversed([tuple(x) for x in self.transitions]):
             waited = since >= float(why) - 1e-6 * c.period if not isinstance(why, str) else None
-            holds = waited if waited is not None else given[why][0].holds()
+            holds = waited if waited is not None else inputs[why][0].is_true()
             possible = state.equals(float(names.index(begin))) & holds
             after = t.select(possible, float(names.index(end)), after)
             now = t.select(possible, 0.0, now)
         after = t.constant(start) if isinstance(after, float) else after
-        c.keep("state", [after, now + c.period])
+        c.write_state("state", [after, now + c.period])
         flags = {name: [after.equals(float(k)).number()] for k, name in enumerate(names)}
         return {"state": [after], "time": [now], **flags}

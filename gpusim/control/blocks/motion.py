@@ -41,66 +41,73 @@ class PointToPoint(Block):
         if self.order not in (3, 5):
             raise validate.fail(element, f"order = {self.order!r} is neither 3 nor 5", "give 3 (cubic) or 5 (quintic)")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units of position, velocity, acceleration and ``done``."""
-        return {**_rates(given["target"]), "done": Kind((), units.NONE)}
+        return {**_rates(inputs["target"]), "done": Kind((), units.NONE)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Continue the move, or start a new one if the target has changed."""
         size, t = c.kinds["out"].size, c.trace
-        for name, value in (("from", self.initial), ("to", self.initial), ("speed", 0.0), ("bend", 0.0)):
-            c.places(name, [value] * size)
-        c.places("spent", [1e30, self.duration])
-        following, (spent, duration) = c.tune("duration", self.duration, least=0.0, above=True), c.kept("spent")
-        end = c.kept("to")
-        begin = [c.kept("from"), c.kept("speed"), c.kept("bend")]
-        here = self._at(c, spent, duration, begin, end)
-        same = given["target"][0].equals(end[0])
-        for u, x in zip(given["target"][1:], end[1:], strict=True):
-            same = same & u.equals(x)
-        begin = [[c.select(same, a, x) for a, x in zip(*pair, strict=True)] for pair in zip(begin, here, strict=True)]
-        end = list(given["target"])
-        spent, duration = c.select(same, spent, 0.0), c.select(same, duration, following)
-        out, velocity, acceleration = self._at(c, spent, duration, begin, end)
-        for name, values in zip(("from", "speed", "bend", "to"), (*begin, end), strict=True):
-            c.keep(name, values)
-        c.keep("spent", [t.min(spent + c.period, 1e30), duration])
-        done = (spent >= duration - 1e-6 * c.period).number()
+        for name, value in (("from", self.initial), ("to", self.initial), ("velocity", 0.0), ("acceleration", 0.0)):
+            c.add_states(name, [value] * size)
+        c.add_states("elapsed", [1e30, self.duration])
+        new_duration = c.tune("duration", self.duration, least=0.0, above=True)
+        elapsed, duration = c.read_state("elapsed")
+        end = c.read_state("to")
+        begin = [c.read_state("from"), c.read_state("velocity"), c.read_state("acceleration")]
+        current = self._at(c, elapsed, duration, begin, end)
+        is_same = inputs["target"][0].equals(end[0])
+        for u, x in zip(inputs["target"][1:], end[1:], strict=True):
+            is_same = is_same & u.equals(x)
+        begin = [
+            [c.select(is_same, a, x) for a, x in zip(*pair, strict=True)] for pair in zip(begin, current, strict=True)
+        ]
+        end = list(inputs["target"])
+        elapsed, duration = c.select(is_same, elapsed, 0.0), c.select(is_same, duration, new_duration)
+        out, velocity, acceleration = self._at(c, elapsed, duration, begin, end)
+        for name, values in zip(("from", "velocity", "acceleration", "to"), (*begin, end), strict=True):
+            c.write_state(name, values)
+        c.write_state("elapsed", [t.min(elapsed + c.period, 1e30), duration])
+        done = (elapsed >= duration - 1e-6 * c.period).number()
         return {"out": out, "velocity": velocity, "acceleration": acceleration, "done": [done]}
 
-    def _at(self, c: Context, spent: Num, duration: Num, begin: list[Wire], end: Wire) -> tuple[Wire, Wire, Wire]:
-        """Return position, velocity and acceleration after ``spent`` seconds of the move."""
-        s = c.trace.limit(spent / duration, 0.0, 1.0)
-        left = 1.0 - s
+    def _at(self, c: Context, elapsed: Num, duration: Num, begin: list[Wire], end: Wire) -> tuple[Wire, Wire, Wire]:
+        """Return position, velocity and acceleration after ``elapsed`` seconds of the move."""
+        s = c.trace.limit(elapsed / duration, 0.0, 1.0)
+        remaining = 1.0 - s
         if self.order == 3:
             zero = c.trace.constant(0.0)
-            way = (s * s) * (3.0 - 2.0 * s), (6.0 * s) * left, 6.0 - 12.0 * s
-            speed = s * (left * left), left * (1.0 - 3.0 * s), 6.0 * s - 4.0
-            bend = zero, zero, zero
+            position_basis = (s * s) * (3.0 - 2.0 * s), (6.0 * s) * remaining, 6.0 - 12.0 * s
+            velocity_basis = s * (remaining * remaining), remaining * (1.0 - 3.0 * s), 6.0 * s - 4.0
+            acceleration_basis = zero, zero, zero
         else:
-            square, cube = left * left, left * left * left
-            way = (
+            square, cube = remaining * remaining, remaining * remaining * remaining
+            position_basis = (
                 (s * s * s) * (10.0 + s * (6.0 * s - 15.0)),
                 (30.0 * (s * s)) * square,
-                (60.0 * s) * left * (1.0 - 2.0 * s),
+                (60.0 * s) * remaining * (1.0 - 2.0 * s),
             )
-            speed = (
+            velocity_basis = (
                 (s * cube) * (1.0 + 3.0 * s),
                 square * ((1.0 + 2.0 * s) - 15.0 * (s * s)),
-                (12.0 * s) * left * (5.0 * s - 3.0),
+                (12.0 * s) * remaining * (5.0 * s - 3.0),
             )
-            bend = (0.5 * (s * s)) * cube, (s * square) * (1.0 - 2.5 * s), left * ((1.0 - 8.0 * s) + 10.0 * (s * s))
-        over = c.select(spent >= duration, 0.0, c.trace.constant(1.0))
+            acceleration_basis = (
+                (0.5 * (s * s)) * cube,
+                (s * square) * (1.0 - 2.5 * s),
+                remaining * ((1.0 - 8.0 * s) + 10.0 * (s * s)),
+            )
+        is_moving = c.select(elapsed >= duration, 0.0, c.trace.constant(1.0))
         out: tuple[Wire, Wire, Wire] = ([], [], [])
         for x, v, a, target in zip(*begin, end, strict=True):
             scales = target - x, v * duration, (a * duration) * duration
-            place, rate, curve = (
+            position, velocity, acceleration = (
                 sum((f * p for f, p in zip(scales[1:], ps[1:], strict=True)), scales[0] * ps[0])
-                for ps in zip(way, speed, bend, strict=True)
+                for ps in zip(position_basis, velocity_basis, acceleration_basis, strict=True)
             )
-            out[0].append(x + place)
-            out[1].append(rate / duration)
-            out[2].append((curve * over) / (duration * duration))
+            out[0].append(x + position)
+            out[1].append(velocity / duration)
+            out[2].append((acceleration * is_moving) / (duration * duration))
         return out
 
 
@@ -125,22 +132,22 @@ class Trajectory(Source):
         points = validate.array(element, self.points)
         if points.ndim not in (1, 2) or len(points) != len(self.times) or not np.all(np.isfinite(points)):
             rule = f"points have shape {points.shape}, and there are {len(self.times)} times"
-            raise validate.fail(element, rule, "give one finite point each")
+            raise validate.fail(element, rule, "give one finite point for each time")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units: ``unit``, ``unit`` per second, and ``unit`` per second squared."""
         points = np.asarray(self.points, float)
         return _rates(Kind(points.shape[1:], units.parse(self.unit)))
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate the polynomial of the interval by Horner's rule."""
-        t, whole = c.trace, float(self.times[-1])
+        t, duration = c.trace, float(self.times[-1])
         points = np.asarray(self.points, float).reshape(len(self.times), -1)
         now = time_now(c)
         if self.repeat:
-            now = now - whole * t.floor((now + 1e-6 * c.period) / whole)
-        inside = ((now <= whole) & (now >= 0.0)).number()
-        now = t.limit(now, 0.0, whole)
+            now = now - duration * t.floor((now + 1e-6 * c.period) / duration)
+        inside = ((now <= duration) & (now >= 0.0)).number()
+        now = t.limit(now, 0.0, duration)
         times = t.table(self.times)
         k = t.interval(times, now)
         s = now - t.entry(times, k)
@@ -166,12 +173,12 @@ class Sine(Source):
     offset: float = 0.0
     unit: str | None = None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the sine. The block first subtracts whole periods, so the sine stays accurate for days."""
-        turns = c.tune("frequency", self.frequency) * time_now(c)
-        angle = (2.0 * math.pi) * (turns - c.trace.floor(turns)) + c.tune("phase", self.phase)
-        swing = c.tune("amplitude", self.amplitude) * c.trace.function("sin", angle)
-        return {"out": [c.tune("offset", self.offset) + swing]}
+        cycles = c.tune("frequency", self.frequency) * time_now(c)
+        angle = (2.0 * math.pi) * (cycles - c.trace.floor(cycles)) + c.tune("phase", self.phase)
+        oscillation = c.tune("amplitude", self.amplitude) * c.trace.function("sin", angle)
+        return {"out": [c.tune("offset", self.offset) + oscillation]}
 
 
 @block("project")
@@ -181,14 +188,14 @@ class Project(Block):
     inputs = ("in", "direction")
     outputs = ("along", "across")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return shapes with the unit of the vector."""
-        check_sizes(given, {"in": 3, "direction": 3})
-        return {"along": Kind((), given["in"].unit), "across": Kind((3,), given["in"].unit)}
+        check_sizes(inputs, {"in": 3, "direction": 3})
+        return {"along": Kind((), inputs["in"].unit), "across": Kind((3,), inputs["in"].unit)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Project the vector on the direction. ``along`` is zero if the direction has length 0."""
-        d, v, t = given["direction"], given["in"], c.trace
+        d, v, t = inputs["direction"], inputs["in"], c.trace
         length = t.sqrt((d[0] * d[0] + d[1] * d[1]) + d[2] * d[2])
         safe = c.select(length > 0.0, length, 1.0)
         unit = [x / safe for x in d]

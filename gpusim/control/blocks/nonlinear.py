@@ -27,9 +27,9 @@ class Limiter(Block):
         if self.lower is None and self.upper is None:
             raise validate.fail(element, "it has no bound", "give lower, upper or both")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Limit each component."""
-        return {"out": [bounded(c, x, self.lower, self.upper) for x in given["in"]]}
+        return {"out": [bounded(c, x, self.lower, self.upper) for x in inputs["in"]]}
 
 
 @block("dead_zone")
@@ -42,10 +42,10 @@ class DeadZone(Block):
     lower: float = -0.1
     upper: float = 0.1
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Apply the dead zone to each component."""
         lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
-        return {"out": [x - c.trace.limit(x, lower, upper) for x in given["in"]]}
+        return {"out": [x - c.trace.limit(x, lower, upper) for x in inputs["in"]]}
 
 
 @block("backlash")
@@ -55,12 +55,12 @@ class Backlash(Block):
     width: Positive
     initial: float = 0.0
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the output, which differs from the input by at most half of ``width``."""
-        c.places("last", [self.initial] * c.kinds["out"].size)
+        c.add_states("last", [self.initial] * c.kinds["out"].size)
         half = 0.5 * c.tune("width", self.width, least=0.0)
-        out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.kept("last"), given["in"], strict=True)]
-        c.keep("last", out)
+        out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.read_state("last"), inputs["in"], strict=True)]
+        c.write_state("last", out)
         return {"out": out}
 
 
@@ -70,10 +70,10 @@ class Quantizer(Block):
 
     step: Positive
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Round each component."""
         step = c.tune("step", self.step, least=0.0, above=True)
-        return {"out": [c.trace.rounded(x / step) * step for x in given["in"]]}
+        return {"out": [c.trace.rounded(x / step) * step for x in inputs["in"]]}
 
 
 @block("relay")
@@ -90,14 +90,16 @@ class Relay(Block):
     initial: bool = False
     unit: str | None = None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Switch each component."""
-        c.places("on", [float(self.initial)] * c.kinds["out"].size)
+        c.add_states("on", [float(self.initial)] * c.kinds["out"].size)
         lower, upper = c.tune("lower", self.lower), c.tune("upper", self.upper)
-        held = [(x >= upper) | ((x >= lower) & y.holds()) for x, y in zip(given["in"], c.kept("on"), strict=True)]
-        c.keep("on", [h.number() for h in held])
+        is_on = [
+            (x >= upper) | ((x >= lower) & y.is_true()) for x, y in zip(inputs["in"], c.read_state("on"), strict=True)
+        ]
+        c.write_state("on", [h.number() for h in is_on])
         on, off = c.tune("on", self.on), c.tune("off", self.off)
-        return {"out": [c.select(h, on, off) for h in held]}
+        return {"out": [c.select(h, on, off) for h in is_on]}
 
 
 @block("lookup")
@@ -117,10 +119,10 @@ class Lookup(Block):
         check_rising(element, "x", self.x, 2)
         validate.numbers(element, "y", self.y, len(self.x))
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Interpolate each component."""
         first, last = float(self.x[0]), float(self.x[-1])
-        at = given["in"] if self.extend else [c.trace.limit(x, first, last) for x in given["in"]]
+        at = inputs["in"] if self.extend else [c.trace.limit(x, first, last) for x in inputs["in"]]
         return {"out": [interpolated(c, self.x, self.y, x) for x in at]}
 
 
@@ -140,30 +142,30 @@ class Lookup2d(Block):
         check_rising(element, "y", self.y, 2)
         values = validate.array(element, self.z)
         if values.shape != (len(self.y), len(self.x)) or not np.all(np.isfinite(values)):
-            rule = f"z has shape {values.shape}, not {len(self.y)} rows (y) of {len(self.x)} (x)"
-            raise validate.fail(element, rule, "give as many finite numbers")
+            rule = f"z has shape {values.shape}, but y and x need the shape {(len(self.y), len(self.x))}"
+            raise validate.fail(element, rule, "give one finite number per point of the grid")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check that the inputs are numbers and return a number with the unit ``unit``."""
-        check_numbers(given)
+        check_numbers(inputs)
         return {"out": Kind((), units.parse(self.unit))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Interpolate along x in the two nearest rows, then along y."""
-        t, wide = c.trace, float(len(self.x))
-        x = t.limit(given["x"][0], float(self.x[0]), float(self.x[-1]))
-        y = t.limit(given["y"][0], float(self.y[0]), float(self.y[-1]))
+        t, columns = c.trace, float(len(self.x))
+        x = t.limit(inputs["x"][0], float(self.x[0]), float(self.x[-1]))
+        y = t.limit(inputs["y"][0], float(self.y[0]), float(self.y[-1]))
         xs, ys, zs = t.table(self.x), t.table(self.y), t.table(np.asarray(self.z, float).ravel().tolist())
         i, j = t.interval(xs, x), t.interval(ys, y)
 
-        def share(table: str, k: Num, value: Num) -> Num:
+        def fraction(table: str, k: Num, value: Num) -> Num:
             low = t.entry(table, k)
             return (value - low) / (t.entry(table, k + 1.0) - low)
 
-        along, up = share(xs, i, x), share(ys, j, y)
+        along, up = fraction(xs, i, x), fraction(ys, j, y)
 
         def row(k: Num) -> Num:
-            at = k * wide + i
+            at = k * columns + i
             low = t.entry(zs, at)
             return low + along * (t.entry(zs, at + 1.0) - low)
 

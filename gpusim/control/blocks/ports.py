@@ -11,11 +11,11 @@ from gpusim.errors import ModelError
 class Inport(Source):
     """Input of a subsystem. The name of the block is the name of the input."""
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number of unknown unit."""
         return {"out": Kind()}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Raise an error if the diagram is not a subsystem.
 
         The compiler removes the inports of subsystems before it traces the blocks.
@@ -27,6 +27,6 @@ class Inport(Source):
 class Outport(Block):
     """Output of a subsystem. The name of the block is the name of the output."""
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the input."""
-        return {"out": given["in"]}
+        return {"out": inputs["in"]}

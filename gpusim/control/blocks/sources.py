@@ -36,13 +36,13 @@ class Constant(Source):
         count = int(np.size(np.array(self.value, dtype=object)))
         validate.per_axis(element, "value", self.value, count)
         if not count:
-            raise validate.fail(element, "value has no numbers", "give one at least")
+            raise validate.fail(element, "value has no numbers", "give at least one")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the shape of the value, with the unit ``unit``."""
         return {"out": Kind((len(self.value),) if np.ndim(self.value) else (), units.parse(self.unit))}  # type: ignore[arg-type]
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the values. Each value is a parameter that users can change during the simulation."""
         if not np.ndim(self.value):
             return {"out": [c.tune("value", float(self.value))]}  # type: ignore[arg-type]
@@ -60,11 +60,11 @@ def time_now(c: Context) -> Num:
 class Timer(Source):
     """Time (s) since the start or the last reset."""
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return the type of the output: a number in seconds."""
         return {"out": Kind((), units.SECOND)}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the time of this sample."""
         return {"out": [time_now(c)]}
 
@@ -78,10 +78,10 @@ class Step(Source):
     after: float = 1.0
     unit: str | None = None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Compare with the time of the sample, with a tolerance of a millionth of the sample period."""
-        later = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
-        return {"out": [c.select(later, c.tune("after", self.after), c.tune("before", self.before))]}
+        has_stepped = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
+        return {"out": [c.select(has_stepped, c.tune("after", self.after), c.tune("before", self.before))]}
 
 
 @block("ramp")
@@ -98,13 +98,13 @@ class Ramp(Source):
         """Check that the slope leads towards ``end``."""
         if self.end is not None and self.end != self.start and not (self.end - self.start) * self.slope > 0.0:
             rule = f"slope = {self.slope:g} does not lead from start = {self.start:g} to end = {self.end:g}"
-            raise validate.fail(element, rule, "give it the sign of end - start")
+            raise validate.fail(element, rule, "give a slope with the sign of end - start")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample."""
-        spent = c.trace.max(time_now(c) - c.tune("time", self.time), 0.0)
+        elapsed = c.trace.max(time_now(c) - c.tune("time", self.time), 0.0)
         slope = c.tune("slope", self.slope)
-        value = c.tune("start", self.start) + slope * spent
+        value = c.tune("start", self.start) + slope * elapsed
         if self.end is not None:
             end = c.tune("end", self.end)
             value = c.select(slope > 0.0, c.trace.min(value, end), c.trace.max(value, end))
@@ -131,12 +131,12 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
         if self.times[0] != 0.0:
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the value at 0")
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate at the time of the sample. A repeated sequence starts again at the last time."""
         t = time_now(c)
         if self.repeat:
-            whole = float(self.times[-1])
-            t = t - whole * c.trace.floor((t + 1e-6 * c.period) / whole)
+            duration = float(self.times[-1])
+            t = t - duration * c.trace.floor((t + 1e-6 * c.period) / duration)
         if self.interpolate:
             return {"out": [interpolated(c, self.times, self.values, c.trace.limit(t, 0.0, float(self.times[-1])))]}
         if len(self.times) == 1:
@@ -147,18 +147,18 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
         return {"out": [out]}
 
 
-def check_rising(element: str, name: str, given: Any, least: int) -> None:
-    """Check that a list has at least ``least`` numbers and that the numbers increase."""
+def check_rising(element: str, name: str, given: Any, minimum: int) -> None:
+    """Check that a list has at least ``minimum`` numbers and that the numbers increase."""
     count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
-    if count < least:
-        raise validate.fail(element, f"{name} = {given!r} has fewer than {least} numbers", f"give at least {least}")
+    if count < minimum:
+        raise validate.fail(element, f"{name} = {given!r} has fewer than {minimum} numbers", f"give at least {minimum}")
     numbers = validate.numbers(element, name, given, count)
     if not np.all(np.diff(numbers) > 0.0):
-        raise validate.fail(element, f"{name} do not rise from each to the next", "sort them, each once")
+        raise validate.fail(element, f"{name} is not strictly increasing", "sort them and remove repeated values")
 
 
 def interpolated(c: Context, x: Sequence[float], y: Sequence[float], at: Num) -> Num:
-    """Interpolate linearly between points, and extrapolate linearly beyond the first and last point."""
+    """Interpolate linearly between points, and extrapolate linearly outside the points."""
     xs, ys = c.trace.table(x), c.trace.table(y)
     k = c.trace.interval(xs, at)
     x0, x1 = c.trace.entry(xs, k), c.trace.entry(xs, k + 1.0)
@@ -190,46 +190,48 @@ class Input(Source):
     switch: bool = False
 
     @property
-    def least(self) -> float:
+    def range_lower(self) -> float:
         """Lower end of the range."""
         return float(self.lower) if self.lower is not None else 0.0 if self.switch else -1.0
 
     def check(self, element: str) -> None:
         """Check the range, the default, the keys and the axis."""
-        check_bounds(element, self.least, self.upper)
-        if not self.least <= self.default <= self.upper:
-            rule = f"default = {self.default:g} is not within {self.least:g} to {self.upper:g}"
-            raise validate.fail(element, rule, "give one that is")
+        check_bounds(element, self.range_lower, self.upper)
+        if not self.range_lower <= self.default <= self.upper:
+            rule = f"default = {self.default:g} is not within {self.range_lower:g} to {self.upper:g}"
+            raise validate.fail(element, rule, "give a value in this range")
         if not 0.0 <= self.dead_zone < 1.0:
-            raise validate.fail(element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a share below 1")
+            raise validate.fail(
+                element, f"dead_zone = {self.dead_zone:g} is not within 0 to 1", "give a fraction below 1"
+            )
         if len(self.keys) > 2 or isinstance(self.keys, str):
             raise validate.fail(element, f"keys = {self.keys!r} are not one or two names", 'give ("A", "D")')
         for key in self.keys:
             check_key(element, key)
         if self.switch and len(self.keys) > 1:
-            raise validate.fail(element, f"it is a switch with two keys, {', '.join(self.keys)}", "give one")
+            raise validate.fail(element, f"it is a switch with two keys, {', '.join(self.keys)}", "give one key")
         if not self.switch and len(self.keys) == 1:
             rule = f"it has one key, {self.keys[0]!r}, and is not a switch"
-            raise validate.fail(element, rule, "give two (less, more), or switch = True")
+            raise validate.fail(element, rule, "give two keys (decrease, increase), or switch = True")
         check_part(element, "button" if self.switch else "axis", self.axis)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the command after applying limits, dead zone and curve."""
-        lower, upper, t = self.least, float(self.upper), c.trace
+        lower, upper, t = self.range_lower, float(self.upper), c.trace
         x = t.limit(t.command(c.commands["out"]), lower, upper)
         if self.dead_zone == 0.0 and self.curve == 1.0:
             return {"out": [x]}
-        rest = float(self.default)
-        below, above = rest - lower, upper - rest
+        neutral = float(self.default)
+        below, above = neutral - lower, upper - neutral
         below, above = below or above, above or below  # for a default at an end of the range, use the other side
-        apart = x - rest
-        share = apart / above if below == above else c.select(apart < 0.0, apart / below, apart / above)
-        size = t.max(t.abs(share) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
+        offset = x - neutral
+        deflection = offset / above if below == above else c.select(offset < 0.0, offset / below, offset / above)
+        size = t.max(t.abs(deflection) - self.dead_zone, 0.0) / (1.0 - self.dead_zone)
         if self.curve != 1.0:
             size = c.select(size <= 0.0, 0.0, t.function("pow", t.max(size, 1e-300), self.curve))
         if below == above:
-            return {"out": [rest + above * c.select(apart < 0.0, -size, size)]}
-        return {"out": [t.limit(rest + c.select(apart < 0.0, -below * size, above * size), lower, upper)]}
+            return {"out": [neutral + above * c.select(offset < 0.0, -size, size)]}
+        return {"out": [t.limit(neutral + c.select(offset < 0.0, -below * size, above * size), lower, upper)]}
 
 
 @block("noise")
@@ -247,14 +249,14 @@ class Noise(Source):
 
     def check(self, element: str) -> None:
         """Check the seed and the size."""
-        for name, least, most in (("seed", 0, 2**53), ("size", 1, 1000)):
-            validate.count(element, name, getattr(self, name), least, most)
+        for name, lower, upper in (("seed", 0, 2**53), ("size", 1, 1000)):
+            validate.count(element, name, getattr(self, name), lower, upper)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number or a vector with the unit ``unit``."""
         return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the random numbers, each from a separate stream."""
         sigma = c.tune("sigma", self.sigma, least=0.0)
         return {"out": [sigma * c.trace.normal(self.seed) for _ in range(self.size)]}
@@ -275,7 +277,7 @@ class Signal(Source):
         """Check the names."""
         check_names(element, "signal", self.signal, 'give one, as "joint.hip.position"')
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the values of the signals."""
         return {"out": [c.trace.signal(column) for column in c.signals["out"]]}
 
@@ -294,17 +296,17 @@ class Command(Block):
 
     def check(self, element: str) -> None:
         """Check the names."""
-        check_names(element, "command", self.command, "give that of an actuator")
+        check_names(element, "command", self.command, "give the command of an actuator")
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the size of the input. The block has no outputs."""
-        if isinstance(self.command, str) and given["in"].size == 1:
+        if isinstance(self.command, str) and inputs["in"].size == 1:
             return {}  # a vector of one number is accepted
         if isinstance(self.command, str):
-            check_numbers({"a command": given["in"]})
-        elif given["in"].size != len(self.names):
-            rule = f"the wire has {given['in'].size} numbers, and there are {len(self.names)} commands"
-            raise ModelError(f"{rule}; give one each")
+            check_numbers({"a command": inputs["in"]})
+        elif inputs["in"].size != len(self.names):
+            rule = f"the wire has {inputs['in'].size} numbers, and there are {len(self.names)} commands"
+            raise ModelError(f"{rule}; connect one number per command")
         return {}
 
     @property
@@ -312,10 +314,10 @@ class Command(Block):
         """Labels of the commands."""
         return [self.command] if isinstance(self.command, str) else list(self.command)
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Clip the input to the range and write the command."""
         t = c.trace
-        for name, value in zip(self.names, given["in"], strict=True):
+        for name, value in zip(self.names, inputs["in"], strict=True):
             if self.lower is not None:
                 value = t.max(value, float(self.lower))
             if self.upper is not None:
@@ -330,4 +332,4 @@ def check_names(element: str, what: str, given: Any, hint: str) -> None:
     if not listed or not all(isinstance(name, str) and name for name in listed):
         raise validate.fail(element, f"{what} = {given!r} is not a name", hint)
     if what == "command" and len(set(listed)) < len(listed):
-        raise validate.fail(element, "a command is given twice", "name each once")
+        raise validate.fail(element, "a command is given twice", "give each command once")

@@ -34,7 +34,7 @@ _OTHER = ("sqrt", "abs", "floor", "min", "max", "round")
 FUNCTIONS = tuple(sorted({*_PLAIN, *_OTHER, *TRIGONOMETRY}))
 
 
-MOST_OF_PYTHON = 4096
+MAX_PYTHON_SIZE = 4096
 """Maximum length of a Python function's output in one world."""
 
 
@@ -78,9 +78,9 @@ class Expression(Block):
         """Check the syntax and the names of the formula."""
         if self._tree is None:
             rule = f"text = {shortened(self.text)} is not a formula"
-            raise validate.fail(element, rule, "correct it, as 'a * (b - 1)'")
-        if _deeper(self._tree, MAX_DEPTH):
-            rule = f"text = {shortened(self.text)} has more than {MAX_DEPTH} operations within each other"
+            raise validate.fail(element, rule, "give a formula such as 'a * (b - 1)'")
+        if _is_deeper_than(self._tree, MAX_DEPTH):
+            rule = f"text = {shortened(self.text)} has more than {MAX_DEPTH} nested operations"
             raise validate.fail(element, rule, "split it over several blocks")
         check_words(element, "names", _listed(self.names))
         try:
@@ -88,7 +88,7 @@ class Expression(Block):
         except ModelError as error:
             raise ModelError(f"{element}: in {shortened(self.text)} {error}") from None
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Evaluate the formula component by component."""
         assert self._tree is not None
         tree = self._tree
@@ -96,13 +96,13 @@ class Expression(Block):
         def value(*numbers: Num) -> Num:
             return _Reader(dict(zip(self.inputs, numbers, strict=True)), c).number(tree)
 
-        return {"out": each(value, *(given[port] for port in self.inputs))}
+        return {"out": each(value, *(inputs[port] for port in self.inputs))}
 
 
-def _deeper(node: ast.expr, most: int) -> bool:
-    """Return whether the nesting is deeper than ``most``."""
+def _is_deeper_than(node: ast.expr, max_depth: int) -> bool:
+    """Return whether the nesting is deeper than ``max_depth``."""
     level: list[ast.AST] = [node]
-    for _ in range(most):
+    for _ in range(max_depth):
         level = [child for part in level for child in ast.iter_child_nodes(part)]
     return bool(level)
 
@@ -124,31 +124,31 @@ class _Reader:
             if isinstance(part, ast.Call):
                 name = ast.unparse(part.func)
                 if part.keywords and name in FUNCTIONS:
-                    raise ModelError(f"{name} takes its values without names; leave '{part.keywords[0].arg}=' out")
+                    raise ModelError(f"{name} does not accept keyword arguments; remove '{part.keywords[0].arg}='")
                 if name not in FUNCTIONS:
-                    raise ModelError(f"the function {name!r} is unknown; there are {', '.join(FUNCTIONS)}")
-                wanted = {"atan2": 2, "pow": 2}.get(name, 1 if name not in ("min", "max") else 0)
-                if wanted and len(part.args) != wanted:
-                    raise ModelError(f"{name} takes {wanted} values, not {len(part.args)}; give as many")
+                    raise ModelError(f"the function {name!r} is unknown; known: {', '.join(FUNCTIONS)}")
+                count = {"atan2": 2, "pow": 2}.get(name, 1 if name not in ("min", "max") else 0)
+                if count and len(part.args) != count:
+                    raise ModelError(f"{name} takes {count} values, not {len(part.args)}; give {count}")
                 if not part.args:
-                    raise ModelError(f"{name} has no values; give some")
+                    raise ModelError(f"{name} has no values; give at least one")
             elif isinstance(part, ast.Name):
                 if part.id in FUNCTIONS and part.id not in self._names and id(part) not in called:
-                    raise ModelError(f"the function {part.id!r} has no values; write them in brackets behind it")
+                    raise ModelError(f"the function {part.id!r} has no values; write them in brackets after its name")
                 if part.id not in self._names and part.id not in _CONSTANTS and part.id not in FUNCTIONS:
-                    raise ModelError(f"the name {part.id!r} is not an input; give it in names, or leave names out")
+                    raise ModelError(f"the name {part.id!r} is not an input; add it to names, or remove names")
             elif isinstance(part, ast.Constant):
                 if not isinstance(part.value, bool | int | float):
                     raise ModelError(f"{part.value!r} is not a number; give one")
                 if not abs(part.value) <= MAX_NUMBER:
-                    raise ModelError(f"a number is above {MAX_NUMBER:g}; give less")
+                    raise ModelError(f"a number is above {MAX_NUMBER:g}; give a smaller number")
             elif not isinstance(
                 part, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.operator | ast.unaryop
                 | ast.cmpop | ast.boolop | ast.expr_context
             ):  # fmt: skip
-                raise ModelError(f"{ast.unparse(part)!r} is not arithmetic; use numbers, names and functions")
+                raise ModelError(f"{ast.unparse(part)!r} is not allowed in a formula; use numbers, names and functions")
             if isinstance(part, _UNKNOWN_SIGNS):
-                rule = f"the sign of {type(part).__name__} is unknown"
+                rule = f"the operator {type(part).__name__} is unknown"
                 raise ModelError(f"{rule}; use + - * / % **, comparisons, and, or, not")
 
     def number(self, node: ast.expr) -> Num:
@@ -191,7 +191,7 @@ class _Reader:
             for other in made[1:]:
                 out = out & other
             return out
-        return self.number(node).holds()
+        return self.number(node).is_true()
 
     def _binary(self, left: Num, node: ast.BinOp) -> Num:
         assert self._c is not None
@@ -258,37 +258,35 @@ class Python(Block):
         """Check that the function is callable, and check ``size`` and ``names``."""
         if not callable(self.function):
             raise validate.fail(element, f"function = {self.function!r} can't be called", "give a function")
-        if not 1 <= self.size <= MOST_OF_PYTHON:
+        if not 1 <= self.size <= MAX_PYTHON_SIZE:
             raise validate.fail(
-                element, f"size = {self.size!r} is not within 1 to {MOST_OF_PYTHON}", "give one that is"
+                element, f"size = {self.size!r} is not within 1 to {MAX_PYTHON_SIZE}", "give a size in this range"
             )
         check_words(element, "names", self.inputs)
 
-    def wires(self, given: dict[str, Kind], period: float) -> dict[str, Kind]:
+    def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return a number, or a vector of length ``size``, with the unit ``unit``."""
         return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
 
-    def run(self, c: Context, given: dict[str, Wire]) -> dict[str, Wire]:
+    def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Call the function."""
         sizes = [c.kinds[port].size for port in self.inputs]
         element, width = c.element, self.size
 
-        def called(listed: Any) -> Any:
-            parts = np.split(listed[:, 1:], np.cumsum(sizes)[:-1], axis=1) if sizes else []
+        def call(rows: Any) -> Any:
+            parts = np.split(rows[:, 1:], np.cumsum(sizes)[:-1], axis=1) if sizes else []
             values = {p: x[:, 0] if x.shape[1] == 1 else x for p, x in zip(self.inputs, parts, strict=True)}
             try:
-                made = np.asarray(self.function(listed[:, 0], values), float)
+                result = np.asarray(self.function(rows[:, 0], values), float)
             except Exception as error:
                 reported = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-                raise ModelError(f"{element}: its function has failed, {reported}; correct it") from error
-            wanted = (len(listed),) if width == 1 else (len(listed), width)
+                raise ModelError(f"{element}: its function raised {reported}; correct the function") from error
+            shape = (len(rows),) if width == 1 else (len(rows), width)
             try:
-                return np.broadcast_to(made, wanted).reshape(len(listed), width)
+                return np.broadcast_to(result, shape).reshape(len(rows), width)
             except ValueError:
-                rule = f"its function has returned shape {made.shape}, not {wanted}"
+                rule = f"its function returned the shape {result.shape}, not {shape}"
                 raise validate.fail(element, rule, "return one value for each world") from None
 
         name = f"python{id(self)}"
-        return {
-            "out": c.trace.call(name, "", called, [time_now(c), *(x for p in self.inputs for x in given[p])], width)
-        }
+        return {"out": c.trace.call(name, "", call, [time_now(c), *(x for p in self.inputs for x in inputs[p])], width)}

@@ -56,9 +56,15 @@ class BipedWalk(Task):
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
         """Return a reward for the goal speed, a straight walk along the x axis, a steady pelvis and small actions."""
-        aside = np.abs(s["body.pelvis.linear_velocity"][:, 1]) + np.abs(s["body.pelvis.position"][:, 1])
-        turned = np.abs(s["body.pelvis.angular_velocity"]).sum(axis=1)
-        return 0.3 + np.exp(-10.0 * self._miss(s, goal) ** 2) - 0.2 * aside - 0.02 * turned - 0.01 * (action**2).sum(1)
+        sideways = np.abs(s["body.pelvis.linear_velocity"][:, 1]) + np.abs(s["body.pelvis.position"][:, 1])
+        angular_speed = np.abs(s["body.pelvis.angular_velocity"]).sum(axis=1)
+        return (
+            0.3
+            + np.exp(-10.0 * self._miss(s, goal) ** 2)
+            - 0.2 * sideways
+            - 0.02 * angular_speed
+            - 0.01 * (action**2).sum(1)
+        )
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
         """Return a mask of the worlds whose robot has fallen (num_envs,)."""

@@ -39,9 +39,9 @@ class ExcavatorReach(Task):
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
         """Return joint states, goal minus position in cylindrical coordinates, goal, load pressure and last actions."""
         x, y, z = s["body.bucket.position"].T
-        rest = [goal["radius"] - np.hypot(x, y), goal["angle"] - np.arctan2(y, x), goal["height"] - z]
+        to_goal = [goal["radius"] - np.hypot(x, y), goal["angle"] - np.arctan2(y, x), goal["height"] - z]
         known = [goal["height"], goal["radius"] - 2.4, s["joint.swing.position"], 1e-7 * s["pump.pump.load_pressure"]]
-        return np.concatenate([s.array[:, :8], np.stack([*rest, *known], axis=1), action], axis=1)
+        return np.concatenate([s.array[:, :8], np.stack([*to_goal, *known], axis=1), action], axis=1)
 
     def _gap(self, s: Signals, goal: Goals) -> Array:
         x, y = goal["radius"] * np.cos(goal["angle"]), goal["radius"] * np.sin(goal["angle"])
@@ -68,14 +68,14 @@ class Load:
     """Positions of the bucket and the stones.
 
     Attributes:
-        way: vector from the middle of the bucket to the mean position of all stones that are not dumped (num_envs, 3),
-            m.
+        to_stones: vector from the middle of the bucket to the mean position of the stones that are not dumped
+            (num_envs, 3), m.
         carried: number of lifted stones in the bucket (num_envs,). A partly lifted stone counts as a fraction.
         dumped: number of stones on the ground next to the trench (num_envs,).
         bucket: middle of the bucket (num_envs, 3), m.
     """
 
-    way: Array
+    to_stones: Array
     carried: Array
     dumped: Array
     bucket: Array
@@ -111,27 +111,27 @@ class ExcavatorDig(Task):
         """Return the positions of the bucket and the stones."""
         # A stone that the bucket squeezes out can fly far away.
         stones = np.clip(s.array[:, s.slices["body.stone0.position"].start :].reshape(-1, STONES, 3), -FAR, FAR)
-        turned = rotations.matrix_from_quaternion(s["body.bucket.orientation"])
-        bucket = s["body.bucket.position"] + rotations.matvec(turned, np.array(self.MIDDLE))
+        rotation = rotations.matrix_from_quaternion(s["body.bucket.orientation"])
+        bucket = s["body.bucket.position"] + rotations.matvec(rotation, np.array(self.MIDDLE))
         inside = np.linalg.norm(stones - bucket[:, None], axis=2) < self.REACH
         low, high = self.LIFTED
         lifted = np.clip((stones[..., 2] - low) / (high - low), 0.0, 1.0)
         dumped = (np.abs(stones[..., 1]) > self.ASIDE) & (stones[..., 2] < 0.25)
-        rest = ~dumped[..., None]
-        mean = (stones * rest).sum(axis=1) / np.maximum(rest.sum(axis=1), 1)
+        not_dumped = ~dumped[..., None]
+        mean = (stones * not_dumped).sum(axis=1) / np.maximum(not_dumped.sum(axis=1), 1)
         return Load(mean - bucket, (inside * lifted).sum(axis=1), dumped.sum(axis=1), bucket)
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
         """Return joint states, bucket position, vector to the stones, stone counts, load pressure and last actions."""
         load = self.load(s)
         counts = [0.3 * load.carried, 0.3 * load.dumped, 1e-7 * s["pump.pump.load_pressure"]]
-        return np.concatenate([s.array[:, :8], load.bucket, load.way, np.stack(counts, axis=1), action], axis=1)
+        return np.concatenate([s.array[:, :8], load.bucket, load.to_stones, np.stack(counts, axis=1), action], axis=1)
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
         """Return a reward for a bucket near the stones and for lifted stones, and a larger reward for dumped stones."""
         load = self.load(s)
         carried, side = np.minimum(load.carried, 5.0), np.minimum(np.abs(load.bucket[:, 1]), 1.0)
-        near = -0.3 * np.minimum(np.linalg.norm(load.way, axis=1), 2.0) * np.exp(-carried)
+        near = -0.3 * np.minimum(np.linalg.norm(load.to_stones, axis=1), 2.0) * np.exp(-carried)
         return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:

@@ -29,7 +29,7 @@ class Krt100mDrive(Task):
     goals = {"x": Uniform(3.0, 10.0), "y": Uniform(-4.0, 4.0)}
     randomize = {"body.chassis.mass": Scale(0.8, 1.3)}
 
-    def _way(self, s: Signals, goal: Goals) -> tuple[Array, Array]:
+    def _to_goal(self, s: Signals, goal: Goals) -> tuple[Array, Array]:
         """Return the vector from the robot to the goal in the world frame (2, num_envs), m."""
         x, y, _ = s["body.chassis.position"].T
         return goal["x"] - x, goal["y"] - y
@@ -38,7 +38,7 @@ class Krt100mDrive(Task):
         """Return distance and direction of the goal, chassis velocities, steering rack position and last actions."""
         x, y, z, w = s["body.chassis.orientation"].T
         yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-        (dx, dy), (vx, vy, _) = self._way(s, goal), s["body.chassis.linear_velocity"].T
+        (dx, dy), (vx, vy, _) = self._to_goal(s, goal), s["body.chassis.linear_velocity"].T
         cos, sin = np.cos(yaw), np.sin(yaw)
         angle = np.arctan2(cos * dy - sin * dx, cos * dx + sin * dy)
         seen = [
@@ -48,7 +48,7 @@ class Krt100mDrive(Task):
         return np.concatenate([np.stack(seen, axis=1), action], axis=1)
 
     def _gap(self, s: Signals, goal: Goals) -> Array:
-        return np.hypot(*self._way(s, goal))
+        return np.hypot(*self._to_goal(s, goal))
 
     def reward(self, s: Signals, goal: Goals, action: Array) -> Array:
         """Return a reward that is greatest at the goal."""

@@ -11,7 +11,7 @@ import pytest
 from gpusim import ModelError
 from gpusim.control import Diagram
 from gpusim.control.drawing import COLORS, save_svg, svg
-from gpusim.control.layered import Edge, Node, Placed, columns, place
+from gpusim.control.layered import Edge, LayoutResult, Node, columns, lay_out
 from gpusim.control.picture import Picture, picture
 from tests.message_snapshot import naming
 from tests.unit.control.plants import everything
@@ -72,7 +72,7 @@ def upon_each_other(first: list[tuple[float, float]], second: list[tuple[float, 
     return most
 
 
-def check_placed(nodes: list[Node], edges: list[Edge], made: Placed) -> float:
+def check_placed(nodes: list[Node], edges: list[Edge], made: LayoutResult) -> float:
     rects = [(x, y, x + n.width, y + n.height) for (x, y), n in zip(made.corners, nodes, strict=True)]
     for p, q in itertools.combinations(rects, 2):
         assert p[2] <= q[0] or q[2] <= p[0] or p[3] <= q[1] or q[3] <= p[1]
@@ -110,14 +110,14 @@ def random_graph(seed: int, loops: bool) -> tuple[list[Node], list[Edge]]:
 def test_layouts_of_random_boxes_are_clean(with_loops: bool) -> None:
     for seed in range(150):
         nodes, edges = random_graph(seed, with_loops)
-        made = place(nodes, edges)
+        made = lay_out(nodes, edges)
         assert check_placed(nodes, edges, made) < 0.5, seed
-        assert made == place(nodes, edges)
+        assert made == lay_out(nodes, edges)
 
 
 def test_a_chain_is_one_straight_line() -> None:
     nodes = [Node(50.0, 30.0, 1, 1) for _ in range(6)]
-    made = place(nodes, [Edge(k, 0, k + 1, 0) for k in range(5)])
+    made = lay_out(nodes, [Edge(k, 0, k + 1, 0) for k in range(5)])
     assert len({y for _, y in made.corners}) == 1
     assert all(len({y for _, y in route}) == 1 for route in made.routes)
 
@@ -125,7 +125,7 @@ def test_a_chain_is_one_straight_line() -> None:
 def test_crossings_are_undone() -> None:
     nodes = [Node(50.0, 30.0, 1, 1) for _ in range(10)]
     edges = [Edge(k, 0, 9 - k, 0) for k in range(5)]
-    made = place(nodes, edges)
+    made = lay_out(nodes, edges)
     assert all(len({y for _, y in route}) == 1 for route in made.routes)
 
 

@@ -10,7 +10,7 @@ from gpusim.control import Diagram, block_kinds
 from tests.message_snapshot import naming
 from tests.unit.control.wrong import machine
 
-HINGE = {"place": [0, 0, 0.1, 0, 0, 0, 1], "axis": [0, 1, 0], "kind": "turn"}
+HINGE = {"pose": [0, 0, 0.1, 0, 0, 0, 1], "axis": [0, 1, 0], "kind": "revolute"}
 HEAVY = HINGE | {"mass": 1.0, "com": [0, 0, 0.1], "inertia": [0.1, 0.1, 0.1, 0, 0, 0], "armature": 0.0}
 PARAMETERS = [
     ("gain", {"gain": "fast"}, "gain 'fast'"),

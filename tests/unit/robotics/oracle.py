@@ -6,7 +6,7 @@ import numpy as np
 
 from gpusim import Transform, rotations
 from gpusim.robotics import Tree
-from gpusim.robotics.spanning import BALL, SLIDE, Node
+from gpusim.robotics.spanning import BALL, PRISMATIC, Node
 
 
 def _text(values: Any) -> str:
@@ -56,7 +56,7 @@ class Oracle:
         return joint.parent_xform, joint.child_xform
 
     def _joint(self, node: Node, k: int, motion: Any, frame_b: Transform) -> str:
-        kind = "ball" if motion.kind == BALL else "slide" if motion.kind == SLIDE else "hinge"
+        kind = "ball" if motion.kind == BALL else "slide" if motion.kind == PRISMATIC else "hinge"
         armature = self.model.joints[node.joint].params.get("armature", np.zeros(4))[motion.at - node.at]
         axis = "" if motion.kind == BALL else f'axis="{_text(frame_b.rotate(motion.axis))}"'
         where = f'{axis} pos="{_text(frame_b.position)}"'
