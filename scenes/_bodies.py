@@ -11,15 +11,15 @@ PLANE_AXIS = (0.0, -1.0, 0.0)
 
 #: Axial moment of inertia of a thin rod, as a fraction of the transverse moment. The fraction must be positive, but has
 #: no effect in planar motion.
-AXIAL_SHARE = 0.01
+AXIAL_RATIO = 0.01
 
 Diagonal = tuple[float, float, float]
 
 
 def thin_rod_inertia(mass: float, length: float, axis: str) -> Diagonal:
     """Return the inertia (kg m2) of a thin uniform rod along body axis "x", "y" or "z", about the rod's center."""
-    across = mass * length**2 / 12.0
-    ixx, iyy, izz = (AXIAL_SHARE * across if name == axis else across for name in "xyz")
+    transverse = mass * length**2 / 12.0
+    ixx, iyy, izz = (AXIAL_RATIO * transverse if name == axis else transverse for name in "xyz")
     return ixx, iyy, izz
 
 
@@ -40,5 +40,5 @@ def cylinder_plots(label: str) -> list[Plot]:
                         for names in (("pressure_a", "pressure_b"), ("command", "spool")))  # fmt: skip
     return [
         Plot("Chamber pressures", "MPa", pressures, labels=["chamber A", "chamber B"], scale=1e-6),
-        Plot("Valve", "share of travel", valve, labels=["command", "spool"]),
+        Plot("Valve", "-", valve, labels=["command", "spool"]),
     ]

@@ -10,23 +10,23 @@ from numpy.typing import ArrayLike
 from gpusim.scene import Check
 
 Recording = Mapping[str, np.ndarray]
-GAPS = ("now", "greatest so far")
-"""Plot labels of joint errors."""
+GAPS = ("current", "maximum so far")
+"""Plot labels of joint gaps."""
 
 
-def keeps_energy(most: float, until: float = np.inf) -> Check:
-    """Return a check that a lossless machine's energy changes by at most ``most`` (J) until time ``until`` (s)."""
+def keeps_energy(tolerance: float, until: float = np.inf) -> Check:
+    """Return a check that a lossless machine's energy changes by at most ``tolerance`` (J) until time ``until`` (s)."""
 
     def passes(run: Recording) -> bool:
         energy = (run["sim.kinetic_energy"] + run["sim.potential_energy"])[run["time"] <= until]
-        return bool(np.all(np.abs(energy - energy[0]) < most))
+        return bool(np.all(np.abs(energy - energy[0]) < tolerance))
 
-    return Check(f"its energy stays within {most:g} J", passes)
+    return Check(f"the energy changes by less than {tolerance:g} J", passes)
 
 
-def keeps_whole(most: float) -> Check:
-    """Return a check that joint gaps are at most ``most`` (m) in all steps."""
-    return Check(f"no joint opens by {most:g} m", lambda run: bool(np.all(run["sim.joint_drift_peak"] < most)))
+def joints_stay_closed(max_gap: float) -> Check:
+    """Return a check that joint gaps are at most ``max_gap`` (m) in all steps."""
+    return Check(f"joint gaps are below {max_gap:g} m", lambda run: bool(np.all(run["sim.joint_drift_peak"] < max_gap)))
 
 
 def at(run: Recording, signal: str, time: float) -> np.ndarray:
@@ -35,6 +35,6 @@ def at(run: Recording, signal: str, time: float) -> np.ndarray:
     return sample
 
 
-def near(values: ArrayLike, expected: ArrayLike, most: float) -> bool:
-    """Return whether all values deviate from the expected values by at most ``most``."""
-    return bool(np.all(np.abs(np.subtract(values, expected)) <= most))
+def near(values: ArrayLike, expected: ArrayLike, tolerance: float) -> bool:
+    """Return whether all values deviate from the expected values by at most ``tolerance``."""
+    return bool(np.all(np.abs(np.subtract(values, expected)) <= tolerance))

@@ -385,7 +385,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a wheel: a disk with a round edge and axle z, which has one contact point with a convex shape."""
+        """Add a wheel: a disk with a round edge and axle z. It has one contact point with a convex shape."""
 
     def add_site(
         self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,

@@ -94,6 +94,6 @@ CODES = {
     "ARTICULATED": ARTICULATED,
     "LAW_SIZE": len(NUMBERS),
     **{f"COMBINE_{name.upper()}": number for number, name in enumerate(COMBINE)},
-    **{f"LAW_AT_{name.upper()}": place for place, name in enumerate(NUMBERS)},
+    **{f"LAW_AT_{name.upper()}": index for index, name in enumerate(NUMBERS)},
     **{f"LAW_{c.name.upper()}": c.number for socket in (NORMAL, DAMPING, FRICTION) for c in socket.values()},
 }

@@ -128,7 +128,7 @@ NUMBERS = (*SOCKETS, *FLOATS, *(f"{name}_{axis}" for name in PAIRS for axis in (
 
 @dataclass(frozen=True)
 class ContactLaw:
-    """Law that gives the forces of a contact as functions of penetration and velocities.
+    """Law that defines the forces of a contact as functions of penetration and velocities.
 
     Args:
         normal: one of "rigid", "hertz", "volumetric" and "spring".
@@ -224,8 +224,8 @@ class ContactLaw:
 
     def __str__(self) -> str:
         names = (*SOCKETS, *FLOATS, *PAIRS)
-        given = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
-        return f"ContactLaw({', '.join(given)})"
+        arguments = [f"{name}={getattr(self, name)!r}" for name in names if getattr(self, name) is not None]
+        return f"ContactLaw({', '.join(arguments)})"
 
 
 class Tire(ContactLaw):

@@ -57,12 +57,12 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
     # The integrand has a kink at the ring with v = w rho a. Integrate (Gauss-Legendre) separately on both sides of the
     # kink.
     x, weight = np.polynomial.legendre.leggauss(_RADII // 2)
-    cut = np.clip(eps, 0.0, 1.0)[:, None]
-    rho = np.concatenate([cut * (x + 1) / 2, cut + (1 - cut) * (x + 1) / 2], axis=1)
-    part = np.concatenate([cut * weight / 2, (1 - cut) * weight / 2], axis=1)
+    kink = np.clip(eps, 0.0, 1.0)[:, None]
+    rho = np.concatenate([kink * (x + 1) / 2, kink + (1 - kink) * (x + 1) / 2], axis=1)
+    widths = np.concatenate([kink * weight / 2, (1 - kink) * weight / 2], axis=1)
     density = 2.0 * rho if pressure == "uniform" else 3.0 * rho * np.sqrt(np.maximum(1.0 - rho**2, 0.0))
     force, torque = ring_friction(eps[:, None], np.maximum(rho, 1e-12))
-    return np.sum(part * density * force, axis=1), np.sum(part * density * torque, axis=1)
+    return np.sum(widths * density * force, axis=1), np.sum(widths * density * torque, axis=1)
 
 
 @cache

@@ -48,7 +48,7 @@ class Ball(JointType):
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3, the components of the rotation vector. All further coordinates only have limits."""
+        """Return 3, the components of the rotation vector. The other coordinates only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -103,7 +103,7 @@ def add_joint_ball(
         The joint's index.
     """
     element = self.element("joint", label)
-    greatest = validate.positive(element, "limit", limit, infinite=True)
+    max_angle = validate.positive(element, "limit", limit, infinite=True)
     cone = validate.positive(element, "cone_limit", cone_limit, infinite=True)
     rotor = validate.number(element, "armature", armature)
     extra: dict[str, Any] = {}
@@ -111,13 +111,13 @@ def add_joint_ball(
         if cone >= np.pi:
             raise validate.fail(element, f"cone_limit = {cone:g} is not below pi", "leave it out for a free joint")
         extra["cone_axis"] = validate.direction(element, "cone_axis", cone_axis)
-    none = (0.0,) * (1 + len(extra))
+    zeros = (0.0,) * (1 + len(extra))
     params: dict[str, Any] = extra | axis_params(
         element,
-        3 + len(none),
-        limit_upper=(*(np.inf,) * 3, greatest, *(float(chord_of(cone)),) * len(extra)),
-        damping=(*validate.per_axis(element, "damping", damping, 3), *none),
-        friction=(*validate.per_axis(element, "friction", friction, 3), *none),
-        armature=(*(rotor,) * 3, *none),
+        3 + len(zeros),
+        limit_upper=(*(np.inf,) * 3, max_angle, *(float(chord_of(cone)),) * len(extra)),
+        damping=(*validate.per_axis(element, "damping", damping, 3), *zeros),
+        friction=(*validate.per_axis(element, "friction", friction, 3), *zeros),
+        armature=(*(rotor,) * 3, *zeros),
     )
     return self.add_joint("ball", parent, child, parent_xform, child_xform, label, solver, at, **params)

@@ -88,7 +88,7 @@ def add_bushing(
     k, c = _matrix(element, "stiffness", stiffness), _matrix(element, "damping", damping)
     if not np.any(k) and not np.any(c):
         rule = "stiffness and damping are zero in all motions"
-        raise validate.fail(element, rule, "give one, or leave the bodies free")
+        raise validate.fail(element, rule, "give a stiffness or damping, or use no joint")
     joint = self.add_joint(
         "bushing", parent, child, parent_xform, child_xform, label, solver, at, **axis_params(element, 6)
     )

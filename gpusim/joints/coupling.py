@@ -53,8 +53,8 @@ def add_mimic(
     Args:
         joint: the joint that follows.
         leader: the joint that determines the motion.
-        multiplier: factor of the leading coordinate. The factor may be zero only with a curve.
-        offset: offset of the following coordinate (rad or m).
+        multiplier: factor of the leader's coordinate. The factor may be zero only with a curve.
+        offset: offset of the follower's coordinate (rad or m).
         axis, leader_axis: index of the coordinate of each joint.
         label: unique name.
         curve: coefficients (c2, c3, c4) of the polynomial. With a curve, the leader cannot be a tendon or a wrapped
@@ -84,15 +84,15 @@ def _add_curve(
     element = builder.element("coupling", label)
     leader = builder.check_joint(element, "leader joint", *leader), leader[1]
     follower = builder.check_joint(element, "joint", *follower), follower[1]
-    spec, found = builder.joints[leader[0]], checked_terms(builder, element, [(*follower, 1.0)])
-    rest = [term for term in found if term[:2] != leader]
-    if "terms" in spec.params or "path" in spec.params or not rest:
-        rule = f"joint '{spec.label}' leads with a curve, but it is a tendon, a wrapped rope or the joint itself"
+    spec, checked = builder.joints[leader[0]], checked_terms(builder, element, [(*follower, 1.0)])
+    others = [term for term in checked if term[:2] != leader]
+    if "terms" in spec.params or "path" in spec.params or not others:
+        rule = f"joint '{spec.label}' cannot lead with a curve: it is a tendon, a wrapped rope or the joint itself"
         raise validate.fail(element, rule, "give a hinge or a slide as the leader")
-    linear = validate.number(element, "multiplier", multiplier) - sum(f for j, k, f in found if (j, k) == leader)
-    terms = [(*leader, -linear), *rest]
-    minus = (-curve[0], -curve[1], -curve[2])
-    return builder.add_coupling(CouplingSpec(label or "", terms, validate.number(element, "offset", offset), minus))
+    linear = validate.number(element, "multiplier", multiplier) - sum(f for j, k, f in checked if (j, k) == leader)
+    terms = [(*leader, -linear), *others]
+    negated = (-curve[0], -curve[1], -curve[2])
+    return builder.add_coupling(CouplingSpec(label or "", terms, validate.number(element, "offset", offset), negated))
 
 
 def _couple(
@@ -114,8 +114,8 @@ def _couple(
     factor = validate.ratio(element, name, value)
     if offset is not None:
         offset = validate.number(element, "offset", offset)
-    given = ((leader, leader_axis, -factor), (follower, follower_axis, 1.0))
-    return builder.add_coupling(CouplingSpec(label or "", checked_terms(builder, element, given), offset))
+    terms = ((leader, leader_axis, -factor), (follower, follower_axis, 1.0))
+    return builder.add_coupling(CouplingSpec(label or "", checked_terms(builder, element, terms), offset))
 
 
 @builder_method
@@ -142,10 +142,10 @@ def add_linear_coupling(
         ModelError: ``terms`` is empty or has an unknown joint or coordinate, or a factor is zero.
     """
     element = self.element("coupling", label)
-    found = checked_terms(self, element, terms)
+    checked = checked_terms(self, element, terms)
     if offset is not None:
         offset = validate.number(element, "offset", offset)
-    return self.add_coupling(CouplingSpec(label or "", found, offset))
+    return self.add_coupling(CouplingSpec(label or "", checked, offset))
 
 
 def checked_terms(
@@ -156,18 +156,18 @@ def checked_terms(
     Raises:
         ModelError: a term is invalid. The message names ``element``.
     """
-    found: dict[tuple[int, int], float] = {}
+    factors: dict[tuple[int, int], float] = {}
     hint = "give a list of (joint, factor) or (joint, axis, factor)"
     try:
-        given = [(t[0], 0, t[1]) if len(t) == 2 else (t[0], t[1], t[2]) for t in terms]
+        triples = [(t[0], 0, t[1]) if len(t) == 2 else (t[0], t[1], t[2]) for t in terms]
     except (TypeError, IndexError):
         raise validate.fail(element, f"terms = {terms!r} is not a list of terms", hint) from None
-    for joint, axis, value in given:
+    for joint, axis, value in triples:
         factor = validate.ratio(element, "factor", value)
         spec = builder.joints[builder.check_joint(element, "joint", joint, axis)]
         for inner_joint, inner_axis, inner in spec.params.get("terms", [(joint, axis, 1.0)]):
             key = int(inner_joint), int(inner_axis)
-            found[key] = found.get(key, 0.0) + factor * inner
-    if not found or not all(found.values()):
-        raise validate.fail(element, "adds no coordinate, or one with a factor that is zero in all", hint)
-    return [(joint, axis, factor) for (joint, axis), factor in found.items()]
+            factors[key] = factors.get(key, 0.0) + factor * inner
+    if not factors or not all(factors.values()):
+        raise validate.fail(element, "has no terms, or the total factor of a coordinate is zero", hint)
+    return [(joint, axis, factor) for (joint, axis), factor in factors.items()]

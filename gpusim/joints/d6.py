@@ -33,7 +33,7 @@ from gpusim.description.specs import JointSpec
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
-_TURNS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_ANGLE, MIDDLE_ANGLE, OUTER_ANGLE)}
+_ROTATION_KINDS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_ANGLE, MIDDLE_ANGLE, OUTER_ANGLE)}
 
 
 @register
@@ -49,80 +49,80 @@ class D6(JointType):
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
         """Return the kinds of the coordinates: translations first, then rotations."""
-        return (TRANSLATION,) * len(joint.params["linear"]) + _TURNS[len(joint.params["angular"])]
+        return (TRANSLATION,) * len(joint.params["linear"]) + _ROTATION_KINDS[len(joint.params["angular"])]
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Return the constraint rows, which lock translations and rotations."""
-        turns = len(params["angular"])
+        num_rotations = len(params["angular"])
         locked: list[DotRow] = []
-        if turns == 0:
+        if num_rotations == 0:
             locked = frames.locked_rotation_rows()
-        elif turns == 1:
+        elif num_rotations == 1:
             locked = frames.parallel_axis_rows()
-        elif turns == 2:
+        elif num_rotations == 2:
             locked = [frames.perpendicular_row(0, 1)]
         if not len(params["linear"]):
             return [*frames.point_rows(), *locked]
-        across = [frames.axes_a @ params["columns"].T @ axis for axis in _across(params["linear"])]
-        return [*(DotRow(u, frames.point_a, frames.point_b, True) for u in across), *locked]
+        normals = [frames.axes_a @ params["columns"].T @ axis for axis in _complement(params["linear"])]
+        return [*(DotRow(u, frames.point_a, frames.point_b, True) for u in normals), *locked]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """Return the translations along the parent's axes, and then the rotations.
 
         The first rotation axis is fixed in the parent.
         """
-        back = frames.axes_a @ params["columns"].T
-        slides = [replace(frames.translation(2), axis=back @ axis) for axis in params["linear"]]
-        return [*slides, *_turns(frames, params)]
+        to_parent = frames.axes_a @ params["columns"].T
+        slides = [replace(frames.translation(2), axis=to_parent @ axis) for axis in params["linear"]]
+        return [*slides, *_rotations(frames, params)]
 
 
-def _across(axes: Array) -> Array:
+def _complement(axes: Array) -> Array:
     """Return the unit vectors that complete the perpendicular unit vectors ``axes`` (one to three) to a triad."""
     if len(axes) == 1:
         return triad(axes[0]).T[:2]
     return np.cross(axes[0], axes[1])[None] if len(axes) == 2 else np.zeros((0, 3))
 
 
-def _turns(frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
+def _rotations(frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
     count, a, b = len(params["angular"]), frames.axes_a.T, frames.axes_b.T
     if count < 2:
         return [frames.angle()] * count
-    none = np.zeros(3)
+    zeros = np.zeros(3)
 
-    def turn(kind: str, axis: Array, other: Array, ref_a: Array, ref_b: Array, on_child: bool = True) -> Coordinate:
+    def rotation(kind: str, axis: Array, other: Array, ref_a: Array, ref_b: Array, on_child: bool = True) -> Coordinate:
         return Coordinate(
-            kind, axis, none, none, ref_a, ref_b, on_child, frame_a=a.T, frame_b=b.T, other=other
+            kind, axis, zeros, zeros, ref_a, ref_b, on_child, frame_a=a.T, frame_b=b.T, other=other
         )  # fmt: skip
 
     if count == 2:
-        return [turn(ANGLE, a[0], none, a[1], b[1], False), turn(ANGLE, b[1], none, a[0], b[0])]
+        return [rotation(ANGLE, a[0], zeros, a[1], b[1], False), rotation(ANGLE, b[1], zeros, a[0], b[0])]
     # The columns are right-handed. If the third axis is opposite to the third column, its angle has the opposite sign.
     hand = float(np.sign(params["columns"][:, 2] @ params["angular"][2]))
     return [
-        turn(OUTER_ANGLE, a[0], b[2], a[2], b[2], False),
-        turn(MIDDLE_ANGLE, b[2], a[0], a[0], b[2]),
-        turn(OUTER_ANGLE, hand * b[2], a[0], a[0], b[0]),
+        rotation(OUTER_ANGLE, a[0], b[2], a[2], b[2], False),
+        rotation(MIDDLE_ANGLE, b[2], a[0], a[0], b[2]),
+        rotation(OUTER_ANGLE, hand * b[2], a[0], a[0], b[0]),
     ]
 
 
 def _axes(element: str, name: str, axes: Sequence[Vector]) -> Array:
     if not isinstance(axes, list | tuple) and (not isinstance(axes, np.ndarray) or axes.ndim != 2):
         raise validate.fail(element, f"{name} = {axes!r} is not a list of directions", "give a list of (x, y, z)")
-    given = [validate.direction(element, f"{name}[{k}]", axis) for k, axis in enumerate(axes)]
-    if len(given) > 3:
-        raise validate.fail(element, f"{name} has {len(given)} axes", "give three at most")
-    found = np.reshape(given, (-1, 3))
-    if np.abs(found @ found.T - np.eye(len(found))).max(initial=0.0) > 1e-6:
-        rule = f"two of {name} are not perpendicular"
-        raise validate.fail(element, rule, "give axes at right angles, or a link between two joints")
-    return found
+    directions = [validate.direction(element, f"{name}[{k}]", axis) for k, axis in enumerate(axes)]
+    if len(directions) > 3:
+        raise validate.fail(element, f"{name} has {len(directions)} axes", "give at most three")
+    matrix = np.reshape(directions, (-1, 3))
+    if np.abs(matrix @ matrix.T - np.eye(len(matrix))).max(initial=0.0) > 1e-6:
+        rule = f"{name} are not perpendicular"
+        raise validate.fail(element, rule, "give perpendicular axes, or use two joints with a body between them")
+    return matrix
 
 
 def _columns(linear: Array, angular: Array) -> Array:
     if len(angular) > 1:
         return np.stack([angular[0], angular[1], np.cross(angular[0], angular[1])], axis=1)
-    one = angular if len(angular) else linear
-    return triad(one[0]) if len(one) == 1 else np.eye(3)
+    directions = angular if len(angular) else linear
+    return triad(directions[0]) if len(directions) == 1 else np.eye(3)
 
 
 @builder_method
@@ -172,7 +172,9 @@ def add_joint_d6(
     linear, angular = _axes(element, "linear_axes", linear_axes), _axes(element, "angular_axes", angular_axes)
     count = len(linear) + len(angular)
     if count == 0:
-        raise validate.fail(element, "has neither linear_axes nor angular_axes", "give some, or use add_joint_fixed")
+        raise validate.fail(
+            element, "has neither linear_axes nor angular_axes", "give at least one axis, or use add_joint_fixed"
+        )
     axes = axis_params(element, count, limit_lower, limit_upper, damping, friction, armature, limit_restitution)
     params: dict[str, Any] = dict(axes, columns=_columns(linear, angular), linear=linear, angular=angular)
     return self.add_joint("d6", parent, child, parent_xform, child_xform, label, solver, at, **params)

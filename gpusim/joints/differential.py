@@ -65,17 +65,17 @@ def add_differential(
     validate.choice(element, "kind", kind, KINDS)
     left = self.check_joint(element, "left", left)
     right = self.check_joint(element, "right", right)
-    given = {"left": left, "right": right}
+    joints = {"left": left, "right": right}
     if shaft is not None:
-        given["shaft"] = self.check_joint(element, "shaft", shaft)
-    for one, other in combinations(given, 2):
-        if given[one] == given[other]:
-            rule = f"{one} and {other} are both joint '{self.joints[given[one]].label}'"
+        joints["shaft"] = self.check_joint(element, "shaft", shaft)
+    for one, other in combinations(joints, 2):
+        if joints[one] == joints[other]:
+            rule = f"{one} and {other} are both joint '{self.joints[joints[one]].label}'"
             raise validate.fail(element, rule, f"give {'two' if shaft is None else 'three'} different joints")
     friction = validate.not_negative(element, "preload", preload)
     damping = validate.not_negative(element, "viscosity", viscosity)
     if kind != "limited_slip" and (friction or damping):
-        raise validate.fail(element, f"is {kind}, which knows no slip torque", 'give kind="limited_slip"')
+        raise validate.fail(element, f"is {kind} and cannot have a slip torque", 'give kind="limited_slip"')
     if kind == "limited_slip" and not (friction or damping):
         raise validate.fail(element, "has no slip torque", "give preload or viscosity, or kind='open'")
     half = 0.5 * validate.ratio(element, "ratio", ratio)

@@ -94,19 +94,21 @@ def add_joint_distance(
         ModelError: ``min_distance`` is above ``max_distance``, a length is negative, or ``max_distance`` is zero.
     """
     element = self.element("joint", label)
-    least = validate.not_negative(element, "min_distance", min_distance)
-    greatest = validate.number(element, "max_distance", max_distance, infinite=True)
-    if greatest < 0.0:
-        raise validate.fail(element, f"max_distance = {greatest:g} is a negative length", "give a length above zero")
-    if least > greatest:
+    min_length = validate.not_negative(element, "min_distance", min_distance)
+    max_length = validate.number(element, "max_distance", max_distance, infinite=True)
+    if max_length < 0.0:
+        raise validate.fail(element, f"max_distance = {max_length:g} is a negative length", "give a length above zero")
+    if min_length > max_length:
         raise validate.fail(
-            element, f"min_distance = {least:g} is above max_distance = {greatest:g}", "swap them, or make them equal"
+            element,
+            f"min_distance = {min_length:g} is above max_distance = {max_length:g}",
+            "swap them, or make them equal",
         )
-    if greatest <= 0.0:
-        raise validate.fail(element, "max_distance = 0 gives a rod of no length", "use a ball joint for one point")
-    rod = least if least == greatest else None
+    if max_length <= 0.0:
+        raise validate.fail(element, "max_distance = 0 gives a rod without length", "use a ball joint")
+    rod = min_length if min_length == max_length else None
     unbounded = float("-inf"), float("inf")
-    limits = unbounded if rod is not None else (least if least > 0.0 else unbounded[0], greatest)
+    limits = unbounded if rod is not None else (min_length if min_length > 0.0 else unbounded[0], max_length)
     params: dict[str, Any] = dict(
         axis_params(element, 1, limit_lower=limits[0], limit_upper=limits[1], damping=damping), rod=rod
     )

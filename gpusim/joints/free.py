@@ -66,7 +66,7 @@ class Free(JointType):
             if joint.child in first:
                 raise validate.fail(
                     joint.element,
-                    f"body '{builder.body_label(joint.child)}' has the free joint '{first[joint.child]}' already",
+                    f"body '{builder.body_label(joint.child)}' already has the free joint '{first[joint.child]}'",
                     "remove one of them",
                 )
             first[joint.child] = joint.label

@@ -80,10 +80,10 @@ def add_latch(
         at = self.bodies[body].xform  # attached latches must not move the bodies
     for name, flag in (("attached", attached), ("rotation", rotation)):
         validate.flag(element, name, flag)
-    ends = np.full(6, np.inf)
+    limits = np.full(6, np.inf)
     if attached:
-        ends[: 6 if rotation else 3] = 0.0
-    params: dict[str, Any] = dict(axis_params(element, 6, limit_lower=-ends, limit_upper=ends))
+        limits[: 6 if rotation else 3] = 0.0
+    params: dict[str, Any] = dict(axis_params(element, 6, limit_lower=-limits, limit_upper=limits))
     if not rotation:
         params["rotation"] = False
     breaks = {

@@ -67,7 +67,7 @@ def add_spatial_tendon(
             continue
         terms.append((joint, 1.0 / divisor))
     if not terms:
-        raise validate.fail(element, "has no part whose length changes", "give points on different bodies")
+        raise validate.fail(element, "has no segment with variable length", "give points on different bodies")
     return self.add_tendon(
         terms, limit_lower, limit_upper, damping, friction, armature, limit_restitution, label=name, solver=solver
     )
@@ -77,24 +77,24 @@ def _parts(builder: ModelBuilder, element: str, path: Any) -> list[tuple[Any, Wr
     """Return the segments of a path, each as (first point, wrap or None, second point, divisor of the length)."""
     if not isinstance(path, list | tuple):
         raise validate.fail(element, f"path = {path!r} is not a list", "give points (body, point), Wraps and Pulleys")
-    found: list[tuple[Any, Wrap | None, Any, float]] = []
+    segments: list[tuple[Any, Wrap | None, Any, float]] = []
     divisor, last, wrap = 1.0, None, None
     for item in path:
         if isinstance(item, Pulley):
             _no_wrap(element, wrap, "a pulley")
             divisor, last = validate.positive(element, "divisor of a pulley", item.divisor), None
         elif isinstance(item, Wrap):
-            _no_wrap(element, wrap, "another one")
+            _no_wrap(element, wrap, "another Wrap")
             if last is None:
                 raise validate.fail(element, "a Wrap follows no point", "give a point of the rope before each Wrap")
             wrap = item
         else:
             point = _point(builder, element, item)
             if last is not None:
-                found.append((last, wrap, point, divisor))
+                segments.append((last, wrap, point, divisor))
             last, wrap = point, None
     _no_wrap(element, wrap, "the end of the path")
-    return found
+    return segments
 
 
 def _no_wrap(element: str, wrap: Wrap | None, follower: str) -> None:
@@ -104,6 +104,10 @@ def _no_wrap(element: str, wrap: Wrap | None, follower: str) -> None:
 
 def _point(builder: ModelBuilder, element: str, item: Any) -> tuple[int, Any]:
     if not isinstance(item, list | tuple) or len(item) != 2:
-        raise validate.fail(element, f"{item!r} in its path is no (body, point)", "give a Wrap, a Pulley or a point")
+        raise validate.fail(
+            element,
+            f"{item!r} in its path is not a pair (body, point)",
+            "give a Wrap, a Pulley or a pair (body, point)",
+        )
     body = builder.check_body(element, "body of a point", item[0])
     return body, np.asarray(validate.numbers(element, "point", item[1], 3))

@@ -46,8 +46,8 @@ class Tendon(JointType):
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """Return the coordinate of the weighted sum."""
-        none = np.zeros(3)
-        return [Coordinate(SUM, none, none, none, none, none, terms=tuple(params["terms"]))]
+        zeros = np.zeros(3)
+        return [Coordinate(SUM, zeros, zeros, zeros, zeros, zeros, terms=tuple(params["terms"]))]
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
         """Return the unit of the tendon's terms ("m, rad" if their units differ)."""
@@ -99,9 +99,9 @@ def add_tendon(
         ModelError: ``terms`` is empty or has an unknown joint or coordinate, or a factor is zero.
     """
     element = self.element("joint", label)
-    found = checked_terms(self, element, terms)
-    first = self.joints[found[0][0]]
-    units = {joint_type(self.joints[joint].kind).unit_of(self.joints[joint], axis) for joint, axis, _ in found}
+    checked = checked_terms(self, element, terms)
+    first = self.joints[checked[0][0]]
+    units = {joint_type(self.joints[joint].kind).unit_of(self.joints[joint], axis) for joint, axis, _ in checked}
     axes = axis_params(element, 1, limit_lower, limit_upper, damping, friction, armature, limit_restitution)
-    params: dict[str, Any] = dict(axes, terms=found, unit=units.pop() if len(units) == 1 else "m, rad")
+    params: dict[str, Any] = dict(axes, terms=checked, unit=units.pop() if len(units) == 1 else "m, rad")
     return self.add_joint("tendon", first.parent, first.child, None, None, label, solver, **params)

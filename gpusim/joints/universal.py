@@ -42,10 +42,10 @@ class Universal(JointType):
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """Return the rotation about the first axis (parent), then the rotation about the second axis (child)."""
         a, b = frames.axes_a, frames.axes_b
-        none = np.zeros(3)
+        zeros = np.zeros(3)
         return [
-            Coordinate(ANGLE, a[:, 0], none, none, a[:, 1], b[:, 1]),
-            Coordinate(ANGLE, b[:, 1], none, none, a[:, 0], b[:, 0], axis_on_child=True),
+            Coordinate(ANGLE, a[:, 0], zeros, zeros, a[:, 1], b[:, 1]),
+            Coordinate(ANGLE, b[:, 1], zeros, zeros, a[:, 0], b[:, 0], axis_on_child=True),
         ]
 
 

@@ -43,8 +43,8 @@ class WrappedRope(JointType):
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """Return the coordinate for the length of the path."""
-        none = np.zeros(3)
-        return [Coordinate(DISTANCE, none, none, none, none, none, path=params["path"])]
+        zeros = np.zeros(3)
+        return [Coordinate(DISTANCE, zeros, zeros, zeros, zeros, zeros, path=params["path"])]
 
     def lets_collide(self, joint: JointSpec) -> bool:
         """Return True: the bodies at the ends of a rope can collide."""
@@ -99,14 +99,14 @@ def add_joint_wrapped_rope(
             body.
     """
     element = self.element("joint", label)
-    greatest = validate.positive(element, "max_length", max_length, infinite=True)
+    longest = validate.positive(element, "max_length", max_length, infinite=True)
     bodies = self.check_body(element, "parent", parent), self.check_body(element, "child", child)
     ends = (
         end_point(self, element, "point_a at_a", bodies[0], point_a, at_a),
         end_point(self, element, "point_b at_b", bodies[1], point_b, at_b),
     )
     path = WrappedPath(bodies[0], _triple(ends[0]), bodies[1], _triple(ends[1]), checked_wrap(self, element, around))
-    params: dict[str, Any] = dict(axis_params(element, 1, limit_upper=greatest, damping=damping), path=path)
+    params: dict[str, Any] = dict(axis_params(element, 1, limit_upper=longest, damping=damping), path=path)
     first, second = _two_bodies(self, element, path)
     frames = {body: Transform(point) for body, point in zip(bodies[::-1], ends[::-1], strict=True)}
     frames.setdefault(path.wrap.body, path.wrap.xform)

@@ -16,7 +16,7 @@ from gpusim.simulation import Simulation
 from gpusim.transform import Transform
 from gpusim.typing import Array
 
-_OVERLAP, _SHARE = 1e-3, 0.02
+_OVERLAP, _RELATIVE_OVERLAP = 1e-3, 0.02
 """Minimum depth of an overlap that lint reports: in m, and as a fraction of the smaller shape's radius."""
 _MASS_RATIO = 1e4
 _LINK_RATIO = 1e6
@@ -28,7 +28,7 @@ _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
 minimum is relative to a solid box."""
 _MOTION, _FREE = ("position", "linear_velocity"), 0.8
 """_MOTION: signals that show a fall. _FREE: minimum mean acceleration of a fall, as a fraction of gravity."""
-_MOST = 8
+_MAX_FINDINGS = 8
 """Maximum number of findings of one kind."""
 
 
@@ -44,10 +44,10 @@ def overlaps(subject: Subject) -> None:
     for (a, b), gap in sorted(deepest.items(), key=lambda item: item[1]):
         soft = any(s.material.law is not None and s.material.law.normal != "rigid" for s in (shapes[a], shapes[b]))
         size = min(shape_type(shapes[k].kind).radius(shapes[k].params) for k in (a, b))
-        if soft or -gap < max(_OVERLAP, _SHARE * size):
+        if soft or -gap < max(_OVERLAP, _RELATIVE_OVERLAP * size):
             continue
         count += 1
-        if count > _MOST:
+        if count > _MAX_FINDINGS:
             continue
         subject.add(
             "contact",
@@ -56,8 +56,8 @@ def overlaps(subject: Subject) -> None:
             "the contact pushes them apart",
             "move them, or exclude the pair",
         )
-    if count > _MOST:
-        subject.add("contact", "", f"{count - _MOST} more pairs of shapes overlap at the start")
+    if count > _MAX_FINDINGS:
+        subject.add("contact", "", f"{count - _MAX_FINDINGS} more pairs of shapes overlap at the start")
 
 
 def mass_ratios(subject: Subject) -> None:
@@ -67,15 +67,15 @@ def mass_ratios(subject: Subject) -> None:
         ends = [k for k in (joint.parent, joint.child) if k != WORLD and not bodies[k].kinematic]
         if len(ends) < 2:
             continue
-        least, most = sorted(ends, key=lambda k: bodies[k].mass)
-        light, heavy = bodies[least], bodies[most]
+        light_index, heavy_index = sorted(ends, key=lambda k: bodies[k].mass)
+        light, heavy = bodies[light_index], bodies[heavy_index]
         ratio = heavy.mass / light.mass
-        if ratio > _MASS_RATIO and (ratio < _LINK_RATIO or subject.shapes_of(least)):
+        if ratio > _MASS_RATIO and (ratio < _LINK_RATIO or subject.shapes_of(light_index)):
             subject.add(
                 "info",
                 joint.element,
                 f"joins {heavy.mass:.3g} kg ('{heavy.label}') to {light.mass:.3g} kg ('{light.label}')",
-                f"a ratio of {ratio:.1g} costs digits",
+                f"a ratio of {ratio:.1g} reduces the accuracy",
                 "check the masses",
             )
 
@@ -94,21 +94,21 @@ def _compare(subject: Subject, body: BodySpec, points: Array) -> None:
     lower, upper = points.min(axis=0), points.max(axis=0)
     half = 0.5 * (upper - lower)
     squares = half**2
-    most = body.mass * (squares.sum() - squares)
+    max_moments = body.mass * (squares.sum() - squares)
     moments = np.diag(body.inertia)
     fix = "check the units and the frame of <inertial>"
-    ratio = float((moments / np.maximum(most, 1e-300)).max())
+    ratio = float((moments / np.maximum(max_moments, 1e-300)).max())
     if ratio > _TOO_LARGE:
-        what = f"has {ratio:.3g} times the largest inertia of {body.mass:.3g} kg within its shapes' box"
-        subject.add("motion", body.element, what, "it turns too slowly, or its shapes are incomplete", fix)
-    share = float((moments / np.maximum(most / 3.0, 1e-300)).max())
-    if share < _TOO_SMALL:
-        what = f"has {share:.2g} of the inertia of a box of its shapes' size and {body.mass:.3g} kg"
-        subject.add("motion", body.element, what, "it turns too fast", fix)
+        problem = f"has {ratio:.3g} times the largest inertia of {body.mass:.3g} kg within its shapes' box"
+        subject.add("motion", body.element, problem, "it rotates too slowly, or its shapes are incomplete", fix)
+    min_ratio = float((moments / np.maximum(max_moments / 3.0, 1e-300)).max())
+    if min_ratio < _TOO_SMALL:
+        problem = f"has {min_ratio:.2g} of the inertia of a box of its shapes' size and {body.mass:.3g} kg"
+        subject.add("motion", body.element, problem, "it rotates too fast", fix)
     outside = np.maximum(lower - body.com, body.com - upper).max()
     if outside > half.max():
-        what = f"has its center of mass {outside:.3g} m outside of its shapes' box"
-        subject.add("motion", body.element, what, "", fix)
+        problem = f"has its center of mass {outside:.3g} m outside of its shapes' box"
+        subject.add("motion", body.element, problem, "", fix)
 
 
 def thick_hulls(subject: Subject) -> None:
@@ -128,7 +128,7 @@ def thick_hulls(subject: Subject) -> None:
                 "contact",
                 body.element,
                 f"collides as hulls of {hull / mesh:.3g} times the volume of its meshes",
-                "it touches where the mesh is hollow",
+                "it collides in the cavities of the mesh",
                 "split the mesh into convex parts",
             )
 
@@ -146,7 +146,7 @@ def falling(subject: Subject) -> None:
     ropes = [joint for joint in model.joints if joint_type(joint.kind).pulls]
     grounded = subject.grounded() | {end for joint in ropes for end in (joint.parent, joint.child)}
     loose = [k for k, body in enumerate(model.bodies) if k not in grounded and not body.kinematic]
-    bare = [k for k in loose if not subject.shapes_of(k)]
+    shapeless = [k for k in loose if not subject.shapes_of(k)]
     landing = any(s.body == WORLD or model.bodies[s.body].kinematic for s in model.shapes)
     joined = [end for joint in model.joints if joint_type(joint.kind).holds for end in (joint.parent, joint.child)]
     if loose and not landing:
@@ -154,7 +154,7 @@ def falling(subject: Subject) -> None:
         more = f" and {len(loose) - 3} more bodies" if len(loose) > 3 else ""
         subject.add("info", "", f"nothing holds {names}{more}", "they fall forever", "add a floor, or fix the base")
         return
-    for body in [model.bodies[k] for k in bare if k not in joined][:_MOST]:
+    for body in [model.bodies[k] for k in shapeless if k not in joined][:_MAX_FINDINGS]:
         subject.add("info", body.element, "has no shape and no joint", "it falls forever", "add a shape")
 
 
@@ -170,20 +170,20 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
     catching = [s for s in subject.model.shapes if s.body == WORLD or subject.model.bodies[s.body].kinematic]
     if not size or not catching or not sim.time:
         return []
-    down, held = np.asarray(builder.gravity, float) / size, subject.grounded()
+    down, grounded = np.asarray(builder.gravity, float) / size, subject.grounded()
     reported = {finding.element for finding in known if "fall" in finding.effect}
     names = []
     for index, body in enumerate(subject.model.bodies):
-        if index in held or body.kinematic or body.element in reported:
+        if index in grounded or body.kinematic or body.element in reported:
             continue
         position, velocity = (np.asarray(sim.read(f"body.{body.label}.{x}", numpy=True))[0] for x in _MOTION)
-        gained = float((velocity - body.linear_velocity) @ down)
-        if gained >= _FREE * size * sim.time and all(_passed(subject, sim, s, position, down) for s in catching):
+        speed_gain = float((velocity - body.linear_velocity) @ down)
+        if speed_gain >= _FREE * size * sim.time and all(_passed(subject, sim, s, position, down) for s in catching):
             names.append(f"'{body.label}'")
     if names:
         more = f" and {len(names) - 3} more bodies" if len(names) > 3 else ""
-        what = f"in the run, {', '.join(names[:3])}{more} fell past every shape of the world"
-        subject.add("info", "", what, "they fall forever", "put a floor below them, or check what they collide with")
+        problem = f"in the run, {', '.join(names[:3])}{more} fell past every shape of the world"
+        subject.add("info", "", problem, "they fall forever", "put a floor below them, or check what they collide with")
     return subject.findings
 
 

@@ -53,10 +53,10 @@ class Comparison:
     def failures(self) -> list[str]:
         """Return the differences that are too large, as text."""
         limits = (("poses", POSE_LIMIT), ("mass_matrix", MASS_LIMIT), ("motion", MOTION_LIMIT))
-        given = [(name, getattr(self, name), limit) for name, limit in limits]
+        differences = [(name, getattr(self, name), limit) for name, limit in limits]
         return [
             f"{name.replace('_', ' ')} differ by {value:.3g}, more than {limit:g}"
-            for name, value, limit in given
+            for name, value, limit in differences
             if value is not None and not value <= limit
         ]
 
@@ -73,34 +73,34 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
     """
     if Path(path).suffix.lower() not in _FILES:
         raise ModelError(f"--against mujoco: {str(path)!r} is not a {', '.join(_FILES)} file; leave the option out")
-    mj, found = _mujoco(), Comparison()
+    mj, result = _mujoco(), Comparison()
     builder, report = load_model(path, collisions=False, visuals=False)
     try:
         m = _read(mj, Path(path))
     except Exception as error:  # mujoco raises ValueError and FatalError
-        found.skipped.append(f"everything: MuJoCo cannot read the file ({error!s:.200})")
-        return found
+        result.skipped.append(f"everything: MuJoCo cannot read the file ({error!s:.200})")
+        return result
     try:
-        pair = _Pair(mj, m, _bare(builder), report)
+        pair = _Pair(mj, m, _unconstrained(builder), report)
     except ModelError as error:  # for example, ropes are not coordinates of the tree
-        found.skipped.append(f"poses, mass matrix and motion: {error}")
-        return found
-    found.bodies = len(pair.bodies)
+        result.skipped.append(f"poses, mass matrix and motion: {error}")
+        return result
+    result.bodies = len(pair.bodies)
     missing = pair.missing()
     if not pair.bodies or missing:
-        lost = f"{', '.join(missing[:3])} of MuJoCo's joints have no counterpart here" if missing else ""
-        found.skipped.append(f"poses, mass matrix and motion: {lost or 'nothing in the file moves'}")
-        return found
+        reason = f"{', '.join(missing[:3])} of MuJoCo's joints have no counterpart in gpusim" if missing else ""
+        result.skipped.append(f"poses, mass matrix and motion: {reason or 'nothing in the file moves'}")
+        return result
     rng = np.random.default_rng(seed)
-    found.poses, found.mass_matrix = pair.kinematics(rng)
+    result.poses, result.mass_matrix = pair.kinematics(rng)
     if m.neq or pair.tree.loop_rows or builder.couplings:
-        found.skipped.append("motion: the file has equality constraints")
-        return found
+        result.skipped.append("motion: the file has equality constraints")
+        return result
     try:
-        found.motion = pair.motion(rng)
+        result.motion = pair.motion(rng)
     except GpusimError as error:
-        found.skipped.append(f"motion: {error}")
-    return found
+        result.skipped.append(f"motion: {error}")
+    return result
 
 
 def _read(mj: ModuleType, path: Path) -> Any:
@@ -124,21 +124,21 @@ def _mujoco() -> ModuleType:
     return module
 
 
-def _bare(builder: ModelBuilder) -> ModelBuilder:
+def _unconstrained(builder: ModelBuilder) -> ModelBuilder:
     """Return the builder without couplings, limits, dry friction and actuators (except springs and forces)."""
-    bare = copy.copy(builder)
-    bare.couplings = []
+    reduced = copy.copy(builder)
+    reduced.couplings = []
     springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
-    bare.actuators = springs
-    bare.joints = copy.deepcopy(builder.joints)
-    for joint in bare.joints:
+    reduced.actuators = springs
+    reduced.joints = copy.deepcopy(builder.joints)
+    for joint in reduced.joints:
         for name, value in (("limit_lower", -math.inf), ("limit_upper", math.inf), ("friction", 0.0)):
             if name in joint.params:
                 joint.params[name] = np.full_like(joint.params[name], value)
-    return bare
+    return reduced
 
 
-def _word(name: str) -> str:
+def _label_of(name: str) -> str:
     return name.replace(".", "_").replace(" ", "_")
 
 
@@ -163,16 +163,16 @@ class _Pair:
 
     def _labels(self, kind: str, indices: range) -> dict[int, str]:
         """Return the importer's labels of elements: the name of an element, or its kind and a number."""
-        found, number = dict[int, str](), getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
+        labels, number = dict[int, str](), getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
         for k in indices:
             name = self.mj.mj_id2name(self.m, number, k) or f"{kind.lower()}{k}"
             while self.mj.mj_name2id(self.m, number, name) not in (-1, k):
                 name += "_"
-            label = _word(name)
-            while label in found.values():
+            label = _label_of(name)
+            while label in labels.values():
                 label += "_"
-            found[k] = label
-        return found
+            labels[k] = label
+        return labels
 
     def _carrier(self, j: int) -> tuple[str, int] | None:
         """Return the joint and axis in gpusim's tree for a joint of MuJoCo, or None."""
@@ -214,28 +214,28 @@ class _Pair:
         t = np.zeros((self.tree.freedoms, m.nv))
         for j in range(m.njnt):
             at, dof, kind = int(m.jnt_qposadr[j]), int(m.jnt_dofadr[j]), int(m.jnt_type[j])
-            found = self._carrier(j)
-            assert found is not None  # every coordinate has a joint of MuJoCo
-            s, r, q = self.tree.slice(found[0]), self.tree.rate_slice(found[0]), d.qpos
+            carrier = self._carrier(j)
+            assert carrier is not None  # every coordinate has a joint of MuJoCo
+            s, r, q = self.tree.slice(carrier[0]), self.tree.rate_slice(carrier[0]), d.qpos
             if kind == _FREE:
                 out[s] = [*q[at : at + 3], *q[at + 4 : at + 7], q[at + 3]]
                 t[r.start : r.start + 3, dof : dof + 3] = np.eye(3)
                 t[r.start + 3 : r.stop, dof + 3 : dof + 6] = d.xmat[m.jnt_bodyid[j]].reshape(3, 3)
             elif kind == _BALL:
                 out[s] = [*q[at + 1 : at + 4], q[at]]
-                turn = np.zeros(9)
-                self.mj.mju_quat2Mat(turn, q[at : at + 4])
-                t[r, dof : dof + 3] = turn.reshape(3, 3)
+                rotation = np.zeros(9)
+                self.mj.mju_quat2Mat(rotation, q[at : at + 4])
+                t[r, dof : dof + 3] = rotation.reshape(3, 3)
             else:
-                out[s.start + found[1]] = q[at]
-                t[r.start + found[1], dof] = 1.0
+                out[s.start + carrier[1]] = q[at]
+                t[r.start + carrier[1], dof] = 1.0
         return out, t
 
     def _difference(self, poses: Array, d: Any) -> float:
         """Return the maximum difference between gpusim and ``d``, over positions (m) and axes of all bodies."""
-        indices, turned = list(self.bodies), rotations.matrix_from_quaternion(poses[:, 3:])
+        indices, matrices = list(self.bodies), rotations.matrix_from_quaternion(poses[:, 3:])
         moved = np.abs(poses[:, :3] - d.xpos[indices]).max()
-        return float(max(moved, np.abs(turned - d.xmat[indices].reshape(-1, 3, 3)).max()))
+        return float(max(moved, np.abs(matrices - d.xmat[indices].reshape(-1, 3, 3)).max()))
 
     def kinematics(self, rng: np.random.Generator) -> tuple[float, float]:
         """Return the maximum differences of poses and of the mass matrix at random postures."""
@@ -262,8 +262,8 @@ class _Pair:
         Raises:
             ModelError: MuJoCo is unstable.
         """
-        mj, m, off = self.mj, self.m, self.mj.mjtDisableBit
-        m.opt.disableflags |= int(off.mjDSBL_CONSTRAINT) | int(off.mjDSBL_ACTUATION)
+        mj, m, disable_bits = self.mj, self.m, self.mj.mjtDisableBit
+        m.opt.disableflags |= int(disable_bits.mjDSBL_CONSTRAINT) | int(disable_bits.mjDSBL_ACTUATION)
         m.opt.integrator, m.opt.timestep = int(mj.mjtIntegrator.mjINT_RK4), 0.1 * STEP
         m.opt.density = m.opt.viscosity = 0.0
         d = mj.MjData(m)
@@ -286,9 +286,14 @@ class _Pair:
         joints = {joint.label for joint in self.builder.joints}
         values: dict[str, Any] = {}
         for label in self.tree.carriers:
-            own = posture[self.tree.slice(label)]
-            if label in self.bodies.values() and (label not in joints or own.size == 7):
-                values[f"body.{label}.position"], values[f"body.{label}.orientation"] = own[:3], own[3:]
-            elif own.size:
-                values[f"joint.{label}.position"] = own if own.size > 1 else float(own[0])
+            values_of_joint = posture[self.tree.slice(label)]
+            if label in self.bodies.values() and (label not in joints or values_of_joint.size == 7):
+                values[f"body.{label}.position"], values[f"body.{label}.orientation"] = (
+                    values_of_joint[:3],
+                    values_of_joint[3:],
+                )
+            elif values_of_joint.size:
+                values[f"joint.{label}.position"] = (
+                    values_of_joint if values_of_joint.size > 1 else float(values_of_joint[0])
+                )
         return values

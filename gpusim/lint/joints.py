@@ -30,11 +30,11 @@ def outside_limits(subject: Subject) -> None:
         for axis, (name, lower, upper) in enumerate(limits):
             at = float(angle_of_chord(position[axis])) if name == "cone" else position[axis]
             if max(lower - at, at - upper) > _LIMIT_SLOP:
-                which = f" its {name}" if name else f" coordinate {axis}" if len(limits) > 1 else ""
+                coordinate = f" its {name}" if name else f" coordinate {axis}" if len(limits) > 1 else ""
                 subject.add(
                     "motion",
                     joint.element,
-                    f"starts{which} at {at:.4g}, outside of {lower:.4g} to {upper:.4g}",
+                    f"starts{coordinate} at {at:.4g}, outside of {lower:.4g} to {upper:.4g}",
                     "the limit pushes it back in the first steps",
                     "start in a posture within the limits",
                 )
@@ -45,15 +45,15 @@ def limits_in_degrees(subject: Subject) -> None:
     for joint in subject.model.joints:
         type_ = joint_type(joint.kind)
         for axis, (name, lower, upper) in enumerate(type_.limits(joint)):
-            given = [limit for limit in (lower, upper) if np.isfinite(limit)]
+            finite = [limit for limit in (lower, upper) if np.isfinite(limit)]
             rotates = bool(name) or type_.unit_of(joint, axis) == "rad"
-            if rotates and max(map(abs, given), default=0.0) > _MANY and not any(limit % 5.0 for limit in given):
+            if rotates and max(map(abs, finite), default=0.0) > _MANY and not any(limit % 5.0 for limit in finite):
                 subject.add(
                     "info",
                     joint.element,
-                    f"has limits of {' and '.join(f'{limit:g}' for limit in given)} rad",
-                    "the limits stop the joint only after several turns, or never",
-                    "give radians, such as math.radians(90), unless the joint has to turn this far",
+                    f"has limits of {' and '.join(f'{limit:g}' for limit in finite)} rad",
+                    "the limits stop the joint only after several revolutions, or never",
+                    "give radians, such as math.radians(90), unless the joint must rotate this far",
                 )
 
 
@@ -70,7 +70,7 @@ def open_loops(subject: Subject) -> None:
         subject.add(
             "motion",
             f"joint '{label}'",
-            f"is built {error:.3g} m or rad apart",
+            f"has an initial gap of {error:.3g} m or rad",
             f"sim.assemble() closes it to {after:.1g}" if closes else f"it cannot close: {after:.3g} remains",
             "correct its frames" if not closes else "correct its frames, or call sim.assemble()",
         )
@@ -93,7 +93,7 @@ def redundant_rows(subject: Subject) -> None:
             "",
             f"{tree.loop_rows - rank} of {tree.loop_rows} constraints of closed loops are redundant",
             "the forces in them are not unique",
-            "use joints with fewer constraints, such as a planar pin or a ball, where that matters",
+            "if the forces matter, use joints with fewer constraints, such as a planar pin or a ball",
         )
 
 
@@ -112,14 +112,14 @@ def stiff_gains(subject: Subject) -> None:
         stiffness, damping = (float(np.max(spec.params[name])) for name in ("stiffness", "damping"))
         if load <= 0.0 or spec.params.get("follows_velocity"):
             continue
-        turn, decay = np.sqrt(stiffness / load) * subject.dt, damping / load * subject.dt
-        if turn > _STIFFEST and decay < _DAMPED:
+        phase, decay = np.sqrt(stiffness / load) * subject.dt, damping / load * subject.dt
+        if phase > _STIFFEST and decay < _DAMPED:
             subject.add(
                 "motion",
                 spec.element,
                 f"stiffness {stiffness:.3g} on an inertia of {load:.3g} oscillates at "
-                f"{turn / subject.dt / 2.0 / np.pi:.3g} Hz",
-                f"a step of {subject.dt:g} s does not resolve it",
+                f"{phase / subject.dt / 2.0 / np.pi:.3g} Hz",
+                f"a step of {subject.dt:g} s is too long for this frequency",
                 "lower the stiffness, add armature, or take a smaller step",
             )
 
@@ -128,10 +128,10 @@ def _inertias(subject: Subject) -> dict[tuple[str, int], float]:
     """Return the inertia that a force on a coordinate accelerates, by (joint, axis)."""
     tree = subject.tree
     mass: Array = tree.mass_matrix(tree.start)[0]
-    felt = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)
-    found = {}
+    effective = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)
+    inertias = {}
     for label in tree.carriers:
         part = tree.rate_slice(label)
         for axis, k in enumerate(range(part.start, part.stop)):
-            found[label, axis] = float(felt[k])
-    return found
+            inertias[label, axis] = float(effective[k])
+    return inertias

@@ -83,15 +83,15 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
         raise validate.fail(shown, "is not valid", "write it as in '= 0.5 * width + 1'") from None
     try:
         with np.errstate(all="ignore"):
-            found = _Evaluator(names).value(tree.body)
+            result = _Evaluator(names).value(tree.body)
     except GpusimError as error:
         raise ModelError(f"{shown}: {error}") from None
     except OverflowError:
         raise validate.fail(shown, "has a number that is too large", "check its numbers") from None
     except (ArithmeticError, TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
-        why = str(error) or type(error).__name__
-        raise validate.fail(shown, f"cannot be computed ({why:.80})", "check its numbers and names") from None
-    return found
+        reason = str(error) or type(error).__name__
+        raise validate.fail(shown, f"cannot be computed ({reason:.80})", "check its numbers and names") from None
+    return result
 
 
 class _Evaluator:
@@ -129,20 +129,20 @@ class _Evaluator:
         poses = isinstance(left, Transform) and isinstance(right, Transform) and isinstance(node.op, ast.Mult)
         if not poses and not (_is_number(left) and _is_number(right)) or type(node.op) not in _OPERATORS:
             sign = _SIGNS.get(type(node.op), type(node.op).__name__)
-            raise ModelError(f"{_word(left)} {sign} {_word(right)} has no value; give numbers or vectors")
+            raise ModelError(f"{_description(left)} {sign} {_description(right)} has no value; give numbers or vectors")
         if isinstance(node.op, ast.Pow):  # use floats, because powers of whole numbers have no maximum
             left, right = (x if isinstance(x, np.ndarray) else float(x) for x in (left, right))
-        found = _OPERATORS[type(node.op)](left, right)
-        if isinstance(found, complex) or isinstance(found, int) and abs(found) > 2**63:
+        result = _OPERATORS[type(node.op)](left, right)
+        if isinstance(result, complex) or isinstance(result, int) and abs(result) > 2**63:
             raise ModelError("a number is too large or not real; check it")
-        return found
+        return result
 
     def _unaryop(self, node: ast.UnaryOp) -> Any:
         value = self.value(node.operand)
         if isinstance(node.op, ast.Not):
             return not value
         if not _is_number(value) or isinstance(node.op, ast.Invert):
-            raise ModelError(f"{_word(value)} has no sign; give a number")
+            raise ModelError(f"{_description(value)} is not a number; give a number")
         return -value if isinstance(node.op, ast.USub) else value
 
     def _compare(self, node: ast.Compare) -> bool:
@@ -162,7 +162,7 @@ class _Evaluator:
     def _subscript(self, node: ast.Subscript) -> Any:
         holder, index = self.value(node.value), self.value(node.slice)
         if not isinstance(holder, np.ndarray | list | tuple | dict):
-            raise ModelError(f"{_word(holder)} has no parts; give a vector or a table")
+            raise ModelError(f"{_description(holder)} has no elements; give a vector or a table")
         if isinstance(holder, dict) and index not in holder:
             raise unknown_name("name", str(index), [str(key) for key in holder])
         return vector(holder[index])
@@ -173,20 +173,20 @@ class _Evaluator:
     def _call(self, node: ast.Call) -> Any:
         if node.keywords:
             raise ModelError("it gives arguments by name; give them in order")
-        given = [self.value(item) for item in node.args]
+        arguments = [self.value(item) for item in node.args]
         if isinstance(node.func, ast.Attribute):
             owner = self.value(node.func.value)
             method = attribute(owner, node.func.attr)
             if not type(owner).__module__.startswith(_CALLABLE) or not callable(method):
                 raise ModelError(f"{node.func.attr} cannot be called; use a function of machine files")
-            return method(*given)
+            return method(*arguments)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        own = self._names.get(name)
-        if getattr(own, "for_expressions", False):
-            return own(*given)  # type: ignore[misc]
+        value = self._names.get(name)
+        if getattr(value, "for_expressions", False):
+            return value(*arguments)  # type: ignore[misc]
         if name not in FUNCTIONS:
             raise unknown_name("function", name, FUNCTIONS)
-        return FUNCTIONS[name](*given)
+        return FUNCTIONS[name](*arguments)
 
 
 def attribute(value: Any, name: str) -> Any:
@@ -197,7 +197,7 @@ def attribute(value: Any, name: str) -> Any:
         UnknownNameError: the result has no attribute ``name``.
     """
     if not type(value).__module__.startswith(_READABLE):
-        raise ModelError(f"{_word(value)} has no attribute '{name}'; give a result of a call")
+        raise ModelError(f"{_description(value)} has no attribute '{name}'; give a result of a call")
     known = [key for key in dir(value) if not key.startswith("_")]
     if name not in known:
         raise unknown_name(f"attribute of a {type(value).__name__}", name, known)
@@ -229,7 +229,7 @@ def _is_number(value: Any) -> bool:
     return _is_scalar(value) or isinstance(value, np.ndarray)
 
 
-def _word(value: Any) -> str:
+def _description(value: Any) -> str:
     if isinstance(value, str):
         return f"text {value!r:.40}"
     if isinstance(value, bool | int | float):

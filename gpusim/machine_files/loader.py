@@ -39,16 +39,16 @@ def methods() -> dict[str, tuple[Callable[..., Any], int]]:
 
     The key of ``add_servo`` is ``servo``.
     """
-    found: dict[str, tuple[Callable[..., Any], int]] = {}
+    functions: dict[str, tuple[Callable[..., Any], int]] = {}
     for name in sorted(dir(ModelBuilder)):
         if name.startswith(("add_", "set_", "exclude_")) and name not in _NOT_IN_FILES:
-            found[name.removeprefix("add_")] = getattr(ModelBuilder, name), 1
+            functions[name.removeprefix("add_")] = getattr(ModelBuilder, name), 1
     macros = [(name, getattr(machines, name)) for name in machines.__all__]
     macros += [(name, getattr(sensors, name)) for name in ("add_encoder", "add_imu", "add_range_finder")]
     for name, function in macros:
         if name.startswith("add_") and inspect.isfunction(function):
-            found[name.removeprefix("add_")] = function, 1
-    return found
+            functions[name.removeprefix("add_")] = function, 1
+    return functions
 
 
 def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
@@ -77,9 +77,9 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
 
 def machine_values(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of numbers, booleans and texts (except expressions) in the section ``values`` of a file."""
-    found = yaml_text.parse(bounded_text(Path(path)), str(path)).get("values") or {}
-    plain = {key: value for key, value in found.items() if isinstance(value, bool | int | float | str)}
-    return [key for key, value in plain.items() if not str(value).startswith("=")]
+    section = yaml_text.parse(bounded_text(Path(path)), str(path)).get("values") or {}
+    literals = {key: value for key, value in section.items() if isinstance(value, bool | int | float | str)}
+    return [key for key, value in literals.items() if not str(value).startswith("=")]
 
 
 def machine_from_text(
@@ -89,17 +89,17 @@ def machine_from_text(
 
     Error messages use ``name`` as the name of the file.
     """
-    found = yaml_text.parse(text, name)
-    if not isinstance(found, dict):
-        rule = "is empty" if found is None else "is not a mapping"
+    content = yaml_text.parse(text, name)
+    if not isinstance(content, dict):
+        rule = "is empty" if content is None else "is not a mapping"
         raise validate.fail(name, rule, "begin with 'add:' and a list of calls")
     try:
-        return _Loader(folder, name).scene(found, stem, values or {})
+        return _Loader(folder, name).scene(content, stem, values or {})
     except GpusimError as error:
         if str(error).startswith(name):
             raise ModelError(str(error)) from None
-        place = f"{name} line {error.line}" if isinstance(error, Located) and error.line else name
-        raise ModelError(f"{place}: {error}") from None
+        location = f"{name} line {error.line}" if isinstance(error, Located) and error.line else name
+        raise ModelError(f"{location}: {error}") from None
 
 
 class _Loader:
@@ -114,70 +114,70 @@ class _Loader:
         self._sections: dict[str, Callable[[Any], Any]] = {
             "gravity": self._gravity,
             "values": self._define,
-            "models": lambda found: self._each("models", found, self._model),
-            "add": lambda found: self._each("add", found, self._entry),
-            "diagrams": lambda found: self._each("diagrams", found, self._diagram),
+            "models": lambda content: self._for_each("models", content, self._model),
+            "add": lambda content: self._for_each("add", content, self._entry),
+            "diagrams": lambda content: self._for_each("diagrams", content, self._diagram),
             "operator_commands": self._builder.set_operator_commands,
         }
         """Sections that build the model, in this order."""
 
-    def scene(self, found: dict[str, Any], stem: str, values: Mapping[str, Any]) -> Scene:
+    def scene(self, content: dict[str, Any], stem: str, values: Mapping[str, Any]) -> Scene:
         """Return the scene of the whole file."""
         makers = {"config": self._config, "camera": self._camera, "plots": self._plots}
         known = (*self._sections, *makers, "name", "description", "duration", "commands", "paths")
-        if "blocks" in found:
+        if "blocks" in content:
             fix = "show it with 'gpusim diagram', or name it under diagrams in a machine file"
-            error = validate.fail("blocks", "are those of a block diagram's file", fix)
-            raise Located(line(found, "blocks"), str(error))
-        for key in found:
+            error = validate.fail("blocks", "belong in the file of a block diagram", fix)
+            raise Located(line(content, "blocks"), str(error))
+        for key in content:
             if key not in known:
-                raise Located(line(found, key), str(unknown_name("section", key, known)))
+                raise Located(line(content, key), str(unknown_name("section", key, known)))
         for key in values:
-            if key not in (found.get("values") or {}):
-                raise unknown_name("value", key, found.get("values") or {})
+            if key not in (content.get("values") or {}):
+                raise unknown_name("value", key, content.get("values") or {})
         for key, make in self._sections.items():
-            if key in found:
-                with _at(found, key):
-                    make(found[key] if key != "values" else {**found[key], **values} if values else found[key])
-        made: dict[str, Any] = {"config": SolverConfig(), "camera": Camera(), "plots": []}
+            if key in content:
+                with _located_errors(content, key):
+                    make(content[key] if key != "values" else {**content[key], **values} if values else content[key])
+        sections: dict[str, Any] = {"config": SolverConfig(), "camera": Camera(), "plots": []}
         for key in makers:
-            if key in found:
-                with _at(found, key, f"{key}: "):
-                    made[key] = makers[key](found[key])
-        with _at(found, "duration"):
-            duration = validate.positive("duration", "seconds", self._values.convert(found.get("duration", DURATION)))
+            if key in content:
+                with _located_errors(content, key, f"{key}: "):
+                    sections[key] = makers[key](content[key])
+        with _located_errors(content, "duration"):
+            duration = validate.positive("duration", "seconds", self._values.convert(content.get("duration", DURATION)))
         return Scene(
-            name=self._word(found, "name", stem),
-            description=self._word(found, "description", "machine file"),
+            name=self._line_of_text(content, "name", stem),
+            description=self._line_of_text(content, "description", "machine file"),
             builder=self._builder,
             duration=duration,
-            schedule=self._schedule(found),
+            schedule=self._schedule(content),
             reports=self._reports,
-            **made,
+            **sections,
         )
 
-    def _word(self, found: dict[str, Any], key: str, usual: str) -> str:
-        text = found.get(key, usual)
+    def _line_of_text(self, content: dict[str, Any], key: str, default: str) -> str:
+        text = content.get(key, default)
         if not isinstance(text, str) or not text.strip() or not text.isprintable():
             rule = f"{key} = {text!r:.60} is not a line of text"
-            raise Located(line(found, key), str(validate.fail(key, rule, "give one in quotes")))
+            raise Located(line(content, key), str(validate.fail(key, rule, "give a line of text in quotes")))
         return text
 
-    def _gravity(self, found: Any) -> None:
-        self._builder.gravity = validate.numbers("ModelBuilder", "gravity", self._values.convert(found), 3)
+    def _gravity(self, content: Any) -> None:
+        self._builder.gravity = validate.numbers("ModelBuilder", "gravity", self._values.convert(content), 3)
 
-    def _each(self, section: str, found: Any, make: Callable[[Any], None]) -> None:
-        if not isinstance(found, list):
-            raise validate.fail(section, f"{found!r:.60} is not a list", "give lines that begin with '- '")
-        for number, item in enumerate(found):
-            with _at(found, number):
-                make(item)
+    def _for_each(self, section: str, content: Any, handle: Callable[[Any], None]) -> None:
+        if not isinstance(content, list):
+            raise validate.fail(section, f"{content!r:.60} is not a list", "give lines that begin with '- '")
+        for number, item in enumerate(content):
+            with _located_errors(content, number):
+                handle(item)
 
-    def _define(self, found: Any) -> None:
-        if not isinstance(found, dict):
-            raise validate.fail("values", f"{found!r:.60} is not a mapping", "give lines 'name: value'")
-        for key, value in found.items():
-            with _at(found, key, f"value '{key}': "):
+    def _define(self, content: Any) -> None:
+        if not isinstance(content, dict):
+            raise validate.fail("values", f"{content!r:.60} is not a mapping", "give lines 'name: value'")
+        for key, value in content.items():
+            with _located_errors(content, key, f"value '{key}': "):
                 if not key.isidentifier() or key.startswith("_"):
                     raise validate.fail("values", f"{key!r} is not a valid name", "give letters, digits and _")
                 self._values.names[key] = self._values.convert(value, key)
@@ -194,32 +194,32 @@ class _Loader:
             return
         calls = [key for key in item if key not in _CONTROL]
         if "add" in item and not calls:
-            self._each("add", item["add"], self._entry)
+            self._for_each("add", item["add"], self._entry)
         elif "values" in item and not calls:
             self._define(item["values"])
         elif len(calls) != 1:
             rule = f"an entry has {'no call' if not calls else 'the calls ' + ', '.join(calls)}"
             raise validate.fail("add", rule, "write one call in each line that begins with '- '")
         else:
-            with _at(item, calls[0]):
+            with _located_errors(item, calls[0]):
                 self._call(calls[0], item)
 
     def _call(self, key: str, item: dict[str, Any]) -> None:
         self._calls += 1
         self._count("add")
         function, first = self._function(key)
-        made = self._values.call(key, function, item[key], first)
-        if isinstance(made, ImportReport):
-            self._reports.append(made)
+        result = self._values.call(key, function, item[key], first)
+        if isinstance(result, ImportReport):
+            self._reports.append(result)
         if "as" in item:
             name = self._values.convert(item["as"])
             if not isinstance(name, str) or not name.isidentifier() or name.startswith("_"):
                 raise validate.fail(key, f"as = {name!r:.60} is not a valid name", "give letters, digits and _")
-            self._values.names[name] = made
+            self._values.names[name] = result
 
-    def _count(self, key: str, more: int = 0) -> None:
-        """Raise a ModelError if the calls so far plus ``more`` calls exceed the maximum number."""
-        if self._calls + more > _MAX_CALLS:
+    def _count(self, key: str, extra: int = 0) -> None:
+        """Raise a ModelError if the calls so far plus ``extra`` calls exceed the maximum number."""
+        if self._calls + extra > _MAX_CALLS:
             raise validate.fail(key, f"makes more than {_MAX_CALLS} calls", "give smaller loops")
 
     def _function(self, key: str) -> tuple[Callable[..., Any], int]:
@@ -240,25 +240,31 @@ class _Loader:
             rule = f"has {extra[0]!r}" if extra else "has no 'add'"
             raise validate.fail("for", rule, "write '- for: {k: 3}' and below it 'add:' with the calls to repeat")
         for row in self._rows(item["for"]):
-            kept = {key: self._values.names.get(key) for key in row}
-            with _at(item, "for"):
+            saved = {key: self._values.names.get(key) for key in row}
+            with _located_errors(item, "for"):
                 self._define(row)
-            self._each("add", item["add"], self._entry)
-            self._values.names.update(kept)
+            self._for_each("add", item["add"], self._entry)
+            self._values.names.update(saved)
             self._calls += 1
             self._count("for")
 
-    def _rows(self, found: Any) -> Iterator[Any]:
-        if isinstance(found, list):
-            yield from found
+    def _rows(self, content: Any) -> Iterator[Any]:
+        if isinstance(content, list):
+            yield from content
             return
-        if not isinstance(found, dict) or not found:
-            rule = f"{found!r:.60} is neither a list nor a mapping"
+        if not isinstance(content, dict) or not content:
+            rule = f"{content!r:.60} is neither a list nor a mapping"
             raise validate.fail("for", rule, "give {k: 3}, {name: [left, right], y: [1, -1]}, or rows")
-        columns = {key: self._values.convert(value) for key, value in found.items()}
-        sizes = {key: value if isinstance(value, int) else len(value) for key, value in columns.items() if _many(value)}
+        columns = {key: self._values.convert(value) for key, value in content.items()}
+        sizes = {
+            key: value if isinstance(value, int) else len(value)
+            for key, value in columns.items()
+            if _is_countable(value)
+        }
         if len(sizes) != len(columns) or len(set(sizes.values())) != 1:
-            raise validate.fail("for", f"{', '.join(found)} differ in length", "give lists of one length, or a number")
+            raise validate.fail(
+                "for", f"{', '.join(content)} differ in length", "give lists of one length, or a number"
+            )
         count = next(iter(sizes.values()))
         self._count("for", count)
         for k in range(count):
@@ -269,39 +275,39 @@ class _Loader:
     def _model(self, item: Any) -> None:
         if not isinstance(item, dict) or "file" not in item:
             raise validate.fail("models", f"{item!r:.60} has no file", "write '- {file: arm.urdf}'")
-        given = {key: self._values.convert(value, key, _MODEL_TYPES.get(key, "Any")) for key, value in item.items()}
-        options = {key: value for key, value in given.items() if key not in _MODEL_KEYS}
-        where = {key: given[key] for key in _MODEL_KEYS[1:] if key in given}
-        self._reports.append(self._builder.add_model(given["file"], **where, **options))
+        arguments = {key: self._values.convert(value, key, _MODEL_TYPES.get(key, "Any")) for key, value in item.items()}
+        options = {key: value for key, value in arguments.items() if key not in _MODEL_KEYS}
+        placement = {key: arguments[key] for key in _MODEL_KEYS[1:] if key in arguments}
+        self._reports.append(self._builder.add_model(arguments["file"], **placement, **options))
 
     def _diagram(self, item: Any) -> None:
         if isinstance(item, str):
             self._builder.add_diagram(Diagram.load(self._folder / item))
             return
-        self._computed(item)
+        self._evaluate_expressions(item)
         self._builder.add_diagram(files.from_layout(Diagram, item, self._name))
 
-    def _computed(self, found: Any) -> None:
+    def _evaluate_expressions(self, content: Any) -> None:
         """Replace expressions in a diagram by their values, and keep the line numbers of the file."""
-        for key in found if isinstance(found, dict) else range(len(found)) if isinstance(found, list) else ():
-            if isinstance(found[key], str) and found[key].startswith("="):
-                with _at(found, key):
-                    value = evaluate(found[key][1:], self._values.names)
-                    found[key] = value.tolist() if hasattr(value, "tolist") else value
+        for key in content if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ():
+            if isinstance(content[key], str) and content[key].startswith("="):
+                with _located_errors(content, key):
+                    value = evaluate(content[key][1:], self._values.names)
+                    content[key] = value.tolist() if hasattr(value, "tolist") else value
             else:
-                self._computed(found[key])
+                self._evaluate_expressions(content[key])
 
-    def _config(self, found: Any) -> SolverConfig:
-        return self._record(SolverConfig, found)
+    def _config(self, content: Any) -> SolverConfig:
+        return self._record(SolverConfig, content)
 
-    def _camera(self, found: Any) -> Camera:
-        camera: Camera = self._record(Camera, found)
+    def _camera(self, content: Any) -> Camera:
+        camera: Camera = self._record(Camera, content)
         points = {key: validate.numbers("camera", key, getattr(camera, key), 3) for key in ("position", "target")}
         return Camera(**{key: tuple(point.tolist()) for key, point in points.items()})
 
-    def _plots(self, found: Any) -> list[Plot]:
+    def _plots(self, content: Any) -> list[Plot]:
         plots: list[Plot] = []
-        self._each("plots", found, lambda item: plots.append(self._plot(item)))
+        self._for_each("plots", content, lambda item: plots.append(self._plot(item)))
         return plots
 
     def _plot(self, item: Any) -> Plot:
@@ -312,22 +318,22 @@ class _Loader:
         scale = validate.number("plot", "scale", plot.scale)
         return dataclasses.replace(plot, scale=scale)
 
-    def _record(self, cls: type, found: Any) -> Any:
-        return self._values.call(cls.__name__, cls, found, first=0)
+    def _record(self, cls: type, content: Any) -> Any:
+        return self._values.call(cls.__name__, cls, content, first=0)
 
-    def _schedule(self, found: dict[str, Any]) -> Callable[[Any, float], None] | None:
+    def _schedule(self, content: dict[str, Any]) -> Callable[[Any, float], None] | None:
         """Return the schedule that the sections ``commands`` and ``paths`` define, or None."""
         writers: list[Callable[[Any, float], None]] = []
         makers: tuple[tuple[str, Any, Any], ...] = (("commands", Schedule, drive), ("paths", CommandPath, follow_paths))
         for key, kind, make in makers:
-            if key not in found:
+            if key not in content:
                 continue
-            if not isinstance(found[key], dict):
-                rule = f"{found[key]!r:.60} is not a mapping"
-                raise Located(line(found, key), str(validate.fail(key, rule, "give 'label: [[time, value], ...]'")))
+            if not isinstance(content[key], dict):
+                rule = f"{content[key]!r:.60} is not a mapping"
+                raise Located(line(content, key), str(validate.fail(key, rule, "give 'label: [[time, value], ...]'")))
             tables = {}
-            for label, points in found[key].items():
-                with _at(found[key], label, f"{key} '{label}': "):
+            for label, points in content[key].items():
+                with _located_errors(content[key], label, f"{key} '{label}': "):
                     tables[label] = kind(self._values.convert(points))
             writers.append(make(tables))
         if len(writers) < 2:
@@ -343,18 +349,18 @@ class _Loader:
 _MODEL_TYPES = {"xform": "Transform", "parent": "int"}
 
 
-def _many(value: Any) -> bool:
+def _is_countable(value: Any) -> bool:
     return isinstance(value, list | tuple) or hasattr(value, "tolist") or type(value) is int
 
 
-def _texts(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, list | tuple) else [None]
+def _texts(content: Any) -> list[Any]:
+    return list(content) if isinstance(content, list | tuple) else [None]
 
 
 @contextmanager
-def _at(found: Any, key: Any, prefix: str = "") -> Iterator[None]:
-    """Add the line of an entry of ``found`` to errors that the ``with`` block raises."""
+def _located_errors(content: Any, key: Any, prefix: str = "") -> Iterator[None]:
+    """Add the line of the entry ``content[key]`` to errors that the ``with`` block raises."""
     try:
         yield
     except GpusimError as error:
-        raise located(error, line(found, key), prefix) from None
+        raise located(error, line(content, key), prefix) from None

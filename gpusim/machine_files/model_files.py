@@ -11,10 +11,10 @@ from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError
 from gpusim.importers import ImportReport, load_urdf
 
-_FRONT_DOOR = "gpusim.importers.load"
+_LOAD_MODULE = "gpusim.importers.load"
 _URDF = (".urdf",)
 _ALL = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
-SUFFIXES = _ALL if importlib.util.find_spec(_FRONT_DOOR) is not None else _URDF
+SUFFIXES = _ALL if importlib.util.find_spec(_LOAD_MODULE) is not None else _URDF
 """Suffixes of the files that can be read."""
 
 
@@ -32,15 +32,17 @@ def load_model(path: str | Path, **options: Any) -> tuple[ModelBuilder, ImportRe
         ModelError: gpusim cannot read this type of file, or the importer raised an error.
     """
     if Path(path).suffix.lower() not in SUFFIXES:
-        raise ModelError(f"model file {str(path)!r} is not a {', '.join(SUFFIXES)} file; name one of these kinds")
+        raise ModelError(
+            f"model file {str(path)!r} is not a {', '.join(SUFFIXES)} file; give a file of one of these types"
+        )
     if SUFFIXES is _ALL:
-        load = importlib.import_module(_FRONT_DOOR).load
+        load = importlib.import_module(_LOAD_MODULE).load
     else:
         load = load_urdf
     try:
-        made: tuple[ModelBuilder, ImportReport] = load(Path(path), **options)
+        result: tuple[ModelBuilder, ImportReport] = load(Path(path), **options)
     except TypeError as error:  # only load_urdf raises TypeError, because gpusim.load checks argument names
         if "unexpected keyword" not in str(error):
             raise
         raise ModelError(f"model file {str(path)!r}: {error}; drop the option") from None
-    return made
+    return result

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpusim.description.config import SolverConfig
 from gpusim.machine_files.loader import methods
-from gpusim.machine_files.values import POSE_KEYS, RECORDS, records_of, space_of, words
+from gpusim.machine_files.values import POSE_KEYS, RECORDS, names_of, records_of, space_of
 from gpusim.scene import Camera, Plot, argument_docs
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -83,35 +83,35 @@ def machine_schema() -> dict[str, Any]:
 def _call(function: Callable[..., Any], first: int) -> dict[str, Any]:
     """Return the schema of a mapping of arguments."""
     docs = argument_docs(inspect.getdoc(function) or "")
-    found = dict(list(inspect.signature(function).parameters.items())[first:])
-    named = {key: p for key, p in found.items() if p.kind is not p.VAR_KEYWORD}
+    parameters = dict(list(inspect.signature(function).parameters.items())[first:])
+    named = {key: p for key, p in parameters.items() if p.kind is not p.VAR_KEYWORD}
     required = [key for key, p in named.items() if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     properties = {}
     for key, parameter in named.items():
         annotation = "list" if parameter.kind is parameter.VAR_POSITIONAL else parameter.annotation
         doc = {"description": " ".join(docs[key].split())} if key in docs else {}
         properties[key] = {**_argument(key, annotation), **doc}
-    made: dict[str, Any] = {"type": "object" if required else ["object", "null"], "properties": properties}
+    schema: dict[str, Any] = {"type": "object" if required else ["object", "null"], "properties": properties}
     if required:
-        made["required"] = required
-    return {**made, "additionalProperties": len(named) < len(found)}
+        schema["required"] = required
+    return {**schema, "additionalProperties": len(named) < len(parameters)}
 
 
 def _argument(name: str, annotation: Any) -> dict[str, Any]:
     """Return the schema of one argument."""
     if space_of(name, annotation) is not None:
         return {"type": ["string", "integer", "array"]}
-    found, records = words(annotation), records_of(annotation)
+    names, records = names_of(annotation), records_of(annotation)
     if records:
         choices: list[dict[str, Any]] = [{"$ref": f"#/$defs/{record}"} for record in records]
         choices.append({"type": "object", "properties": {r: {"$ref": f"#/$defs/{r}"} for r in records}})
         return {"anyOf": [*choices, _LIST, {"type": "null"}]}
-    if found & {"Transform", "Anchor"}:
+    if names & {"Transform", "Anchor"}:
         return {"$ref": "#/$defs/pose"}
-    if found <= {"float", "int", "None"} and found & {"float", "int"}:
-        return _NUMBER if "None" not in found else {"anyOf": [*_NUMBER["anyOf"], {"type": "null"}]}
-    if found == {"bool"}:
+    if names <= {"float", "int", "None"} and names & {"float", "int"}:
+        return _NUMBER if "None" not in names else {"anyOf": [*_NUMBER["anyOf"], {"type": "null"}]}
+    if names == {"bool"}:
         return {"type": ["boolean", "string"]}
-    if found <= {"str", "None"} and found:
-        return {"type": ["string", "null"] if "None" in found else "string"}
+    if names <= {"str", "None"} and names:
+        return {"type": ["string", "null"] if "None" in names else "string"}
     return {}

@@ -42,21 +42,21 @@ _SPACES = {
 _FILES = ("mesh", "file", "path", "source")
 
 
-def words(annotation: Any) -> set[str]:
+def names_of(annotation: Any) -> set[str]:
     """Return the names in a type annotation."""
     return set(re.findall(r"[A-Za-z_][\w.]*", annotation if isinstance(annotation, str) else str(annotation)))
 
 
 def records_of(annotation: Any) -> list[str]:
     """Return the names of the record types that an argument accepts."""
-    found = words(annotation)
-    return [*(name for name in RECORDS if name in found), *(n for a in found & _ALIASES.keys() for n in _ALIASES[a])]
+    names = names_of(annotation)
+    return [*(name for name in RECORDS if name in names), *(n for a in names & _ALIASES.keys() for n in _ALIASES[a])]
 
 
 def space_of(name: str, annotation: Any) -> str | None:
-    """Return the type of element ("body", "joint", ...) whose label an argument expects, else None."""
-    found = words(annotation)
-    return _SPACES.get(name, "actuator") if "int" in found and "str" not in found else None
+    """Return the type of element ("body", "joint", ...) whose label an argument accepts, else None."""
+    names = names_of(annotation)
+    return _SPACES.get(name, "actuator") if "int" in names and "str" not in names else None
 
 
 class Values:
@@ -111,11 +111,11 @@ class Values:
         if isinstance(value, dict):
             return self._mapping(value, name, annotation)
         if isinstance(value, list):
-            found = words(annotation)
-            if "Transform" in found and len(value) == 3 and not any(isinstance(x, list | dict) for x in value):
-                return Transform([self.convert(x) for x in value]) if "Vector" not in found else self._items(value)
+            names = names_of(annotation)
+            if "Transform" in names and len(value) == 3 and not any(isinstance(x, list | dict) for x in value):
+                return Transform([self.convert(x) for x in value]) if "Vector" not in names else self._items(value)
             items = [self.convert(item, name, annotation) for item in value]
-            return tuple(items) if "tuple" in found else items
+            return tuple(items) if "tuple" in names else items
         return value
 
     def _items(self, value: list[Any]) -> list[Any]:
@@ -135,10 +135,10 @@ class Values:
         key = next(iter(value), "")
         if len(value) == 1 and key in RECORDS:
             return self.call(key, RECORDS[key], value[key], first=0)
-        if (found := words(annotation)) & {"Mapping", "dict"}:  # such as joints= of add_pose
-            inner = " | ".join(sorted(found - {"Mapping", "dict", "str"}))
+        if (names := names_of(annotation)) & {"Mapping", "dict"}:  # such as joints= of add_pose
+            inner = " | ".join(sorted(names - {"Mapping", "dict", "str"}))
             return {key: self.convert(item, key, inner) for key, item in value.items()}
-        if found & set(_POSES) or len(value) == 1 and key == "Transform":
+        if names & set(_POSES) or len(value) == 1 and key == "Transform":
             return self.pose(value["Transform"] if key == "Transform" else value)
         records = records_of(annotation)
         if len(records) == 1:
@@ -159,24 +159,24 @@ class Values:
         for key in value:
             if key not in POSE_KEYS:
                 raise unknown_name("key of a pose", key, POSE_KEYS)
-        given = {key: self.convert(item) for key, item in value.items()}
-        position = given.get("position", (0.0, 0.0, 0.0))
-        turns = [key for key in ("rotation", "rpy", "axis") if key in given]
-        if len(turns) > 1 or ("axis" in given) != ("angle" in given):
-            raise validate.fail("pose", f"has {', '.join(given)}", "give one of rotation, rpy, or axis and angle")
-        if "axis" in given:
-            found = Transform.from_axis_angle(position, given["axis"], given["angle"])
-        elif "rpy" in given:
-            found = Transform.from_rpy(position, given["rpy"])
+        fields = {key: self.convert(item) for key, item in value.items()}
+        position = fields.get("position", (0.0, 0.0, 0.0))
+        rotations = [key for key in ("rotation", "rpy", "axis") if key in fields]
+        if len(rotations) > 1 or ("axis" in fields) != ("angle" in fields):
+            raise validate.fail("pose", f"has {', '.join(fields)}", "give one of rotation, rpy, or axis and angle")
+        if "axis" in fields:
+            transform = Transform.from_axis_angle(position, fields["axis"], fields["angle"])
+        elif "rpy" in fields:
+            transform = Transform.from_rpy(position, fields["rpy"])
         else:
-            found = Transform(position, given.get("rotation", (0.0, 0.0, 0.0, 1.0)))
-        if "in" not in given:
-            return found
-        if not isinstance(given["in"], Transform):
-            raise validate.fail("pose", f"in = {given['in']!r:.60} is not a pose", "give '= NAME' of a pose in values")
-        return given["in"] * found
+            transform = Transform(position, fields.get("rotation", (0.0, 0.0, 0.0, 1.0)))
+        if "in" not in fields:
+            return transform
+        if not isinstance(fields["in"], Transform):
+            raise validate.fail("pose", f"in = {fields['in']!r:.60} is not a pose", "give '= NAME' of a pose in values")
+        return fields["in"] * transform
 
-    def call(self, what: str, function: Callable[..., Any], given: Any, first: int) -> Any:
+    def call(self, name: str, function: Callable[..., Any], given: Any, first: int) -> Any:
         """Call a function with the values of a mapping.
 
         Args:
@@ -191,37 +191,39 @@ class Values:
         if given is None:
             given = {}
         if not isinstance(given, dict):
-            raise validate.fail(what, f"its arguments {given!r:.60} are not a mapping", "give '{name: value}'")
+            raise validate.fail(name, f"its arguments {given!r:.60} are not a mapping", "give '{name: value}'")
         parameters = dict(list(inspect.signature(function).parameters.items())[first:])
         kinds = {p.kind for p in parameters.values()}
-        many = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
+        variadic = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), None)
         named = {key: p for key, p in parameters.items() if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)}
         for key in given:
-            if key not in named and key != many and inspect.Parameter.VAR_KEYWORD not in kinds:
-                raise Located(line(given, key), str(unknown_name(f"argument of {what}", key, named)))
+            if key not in named and key != variadic and inspect.Parameter.VAR_KEYWORD not in kinds:
+                raise Located(line(given, key), str(unknown_name(f"argument of {name}", key, named)))
         missing = [key for key, p in named.items() if p.default is p.empty and key not in given]
         if missing:
-            other = next((key for key in given if key not in named and key != many), None)
-            fix = f"give it in place of {other!r}" if other else "give it"
-            raise validate.fail(what, f"has no {' and no '.join(missing)}", fix)
-        arguments = {key: self._argument(given, key, named.get(key)) for key in given if key != many}
-        head = [self.builder] * first
-        if many in given:  # functions such as builder.add_visual(body, kind, *sizes)
-            head += [arguments.pop(key) for key in named if key in arguments and named[key].kind is not _ONLY_BY_NAME]
-            head += list(self.convert(given[many]))
+            unknown = next((key for key in given if key not in named and key != variadic), None)
+            fix = f"give it instead of {unknown!r}" if unknown else "give it"
+            raise validate.fail(name, f"has no {' and no '.join(missing)}", fix)
+        converted = {key: self._argument(given, key, named.get(key)) for key in given if key != variadic}
+        positional = [self.builder] * first
+        if variadic in given:  # functions such as builder.add_visual(body, kind, *sizes)
+            positional += [
+                converted.pop(key) for key in named if key in converted and named[key].kind is not _ONLY_BY_NAME
+            ]
+            positional += list(self.convert(given[variadic]))
         try:
-            return function(*head, **arguments)
+            return function(*positional, **converted)
         except GpusimError:
             raise
         except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError) as error:
-            raise validate.fail(what, f"a value does not fit ({error!s:.120})", "check their types") from None
+            raise validate.fail(name, f"an argument has a wrong type or value ({error!s:.120})", "check it") from None
 
-    def _argument(self, given: dict[str, Any], key: str, parameter: inspect.Parameter | None) -> Any:
+    def _argument(self, arguments: dict[str, Any], key: str, parameter: inspect.Parameter | None) -> Any:
         annotation = "Any" if parameter is None else parameter.annotation
         try:
-            return self.convert(given[key], key, annotation)
+            return self.convert(arguments[key], key, annotation)
         except GpusimError as error:
-            raise located(error, line(given, key), f"{key}: ") from None
+            raise located(error, line(arguments, key), f"{key}: ") from None
 
 
 _ONLY_BY_NAME = inspect.Parameter.KEYWORD_ONLY

@@ -32,7 +32,7 @@ from gpusim.machines.planar_arm import Ram, locate
 
 RELIEF_RISE = 2e6
 """Pressure (Pa) above the opening pressure at which a port relief valve passes the spool's full flow."""
-HOSE = 2e-4
+HOSE_VOLUME = 2e-4
 """Oil volume between a holding valve and the spool, m3."""
 OVERLAP = 0.05
 """Dead band of a spool, as a fraction of its travel."""
@@ -173,22 +173,22 @@ class ArmCylinder:
         element = f"cylinder '{self.label}'"
         valves = holding_valves(element, self.holding)
         if len(valves) != 1:
-            raise validate.fail(element, f"has {len(valves)} holding valves", "ask one that has one")
-        share = validate.number(element, "command", command)
-        if not OVERLAP < share <= 1.0:
+            raise validate.fail(element, f"has {len(valves)} holding valves", "lowering needs exactly one")
+        fraction = validate.number(element, "command", command)
+        if not OVERLAP < fraction <= 1.0:
             raise validate.fail(element, f"command = {command!r} moves no oil", f"give above {OVERLAP:g}, up to 1")
-        balance = self._balance(element, valves[0], force, (share - OVERLAP) / (1.0 - OVERLAP), return_pressure)
+        balance = self._balance(element, valves[0], force, (fraction - OVERLAP) / (1.0 - OVERLAP), return_pressure)
         if line_pressure is None and not self.spool.compensated:
             raise validate.fail(element, "its spool's flow depends on the pressure", "give line_pressure")
-        top = math.inf if line_pressure is None else validate.positive(element, "line_pressure", line_pressure)
-        if (least := balance.pressures(0.0)[2]) >= top:
-            rule = f"line_pressure = {top:.4g} does not open its holding valve"
-            raise validate.fail(element, rule, f"give more than {least:.4g} Pa, or another pilot_ratio")
-        drop = self.spool.drop if self.spool.compensated else top
-        speed = balance.speed(orifice_flow(balance.supply, drop) / balance.areas[1], top)
+        max_pressure = math.inf if line_pressure is None else validate.positive(element, "line_pressure", line_pressure)
+        if (min_pressure := balance.pressures(0.0)[2]) >= max_pressure:
+            rule = f"line_pressure = {max_pressure:.4g} does not open its holding valve"
+            raise validate.fail(element, rule, f"give more than {min_pressure:.4g} Pa, or another pilot_ratio")
+        drop = self.spool.drop if self.spool.compensated else max_pressure
+        speed = balance.speed(orifice_flow(balance.supply, drop) / balance.areas[1], max_pressure)
         pressures = balance.pressures(speed)
         if pressures[1] >= MAX_PRESSURE:
-            raise validate.fail(element, "no pressure opens its holding valve so far", "give a higher spool.drain")
+            raise validate.fail(element, "no pressure opens its holding valve far enough", "give a higher spool.drain")
         first = "ab".index(valves[0].chamber)
         return Lowering(speed, pressures[first], pressures[1 - first], pressures[2])
 
@@ -202,7 +202,7 @@ class ArmCylinder:
             element, "dry_friction", self.dry_friction
         )
         if load / areas[0] >= valve.pressure:
-            rule = f"force = {force:g} presses with {load / areas[0]:.4g} Pa, and its holding valve gives way"
+            rule = f"force = {force:g} causes {load / areas[0]:.4g} Pa, which opens the holding valve"
             raise validate.fail(element, rule, "give a holding.pressure about 1.3 times as high")
         gain = opening * spool.gain(element)
         return Balance(
@@ -229,8 +229,8 @@ def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
 
 def holding_pressures(force: float, areas: tuple[float, float], back_pressure: float) -> tuple[float, float]:
     """Return the chamber pressures (Pa) for a cylinder force (N). The unloaded chamber has ``back_pressure``."""
-    least = back_pressure * (areas[0] - areas[1])
-    if force >= least:
+    neutral_force = back_pressure * (areas[0] - areas[1])
+    if force >= neutral_force:
         return (force + back_pressure * areas[1]) / areas[0], back_pressure
     return back_pressure, (back_pressure * areas[0] - force) / areas[1]
 
@@ -264,19 +264,19 @@ def add_power_pack(
         ModelError: a number is invalid. ``finalize`` raises a ModelError if the pump feeds no cylinder and no motor.
     """
     element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
-    top, most = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
-    opens = 1.1 * top if relief is None else validate.positive(element, "relief", relief)
-    if opens < top:
-        rule = f"relief = {opens:g} lies below the pump's pressure = {top:g}"
-        raise validate.fail(element, rule, "give a higher one, so that the pump's cut-off works first")
-    if top <= validate.not_negative(element, "return_pressure", return_pressure):
-        rule = f"pressure = {top:g} is not above that of the return line, {return_pressure:g} Pa, so that no oil flows"
-        raise validate.fail(element, rule, "give the pump more, such as 2e7")
+    max_pressure, max_flow = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
+    relief_pressure = 1.1 * max_pressure if relief is None else validate.positive(element, "relief", relief)
+    if relief_pressure < max_pressure:
+        rule = f"relief = {relief_pressure:g} is below the pump's pressure = {max_pressure:g}"
+        raise validate.fail(element, rule, "give a higher relief pressure, so that the pump's cut-off acts first")
+    if max_pressure <= validate.not_negative(element, "return_pressure", return_pressure):
+        rule = f"pressure = {max_pressure:g} is not above return_pressure = {return_pressure:g}, so no oil flows"
+        raise validate.fail(element, rule, "give a higher pressure, such as 2e7")
     oil = b.add_hydraulic_circuit(return_pressure, label=f"{label_prefix}oil")
-    start = min(margin, top) if control == "load_sensing" else top
+    start = min(margin, max_pressure) if control == "load_sensing" else max_pressure
     line = oil.add_node(validate.positive(element, "volume", volume), start, label=f"{label_prefix}line")
-    pump = oil.add_pump(line, most, top, power, control, margin, band, label=f"{label_prefix}pump")
-    oil.add_relief_valve(line, opens, most / RELIEF_RISE, label=f"{label_prefix}line_relief")
+    pump = oil.add_pump(line, max_flow, max_pressure, power, control, margin, band, label=f"{label_prefix}pump")
+    oil.add_relief_valve(line, relief_pressure, max_flow / RELIEF_RISE, label=f"{label_prefix}line_relief")
     return PowerPack(oil, line, pump)
 
 
@@ -313,7 +313,7 @@ def add_arm_cylinders(
     known = list(arm.mechanism.rams)
     try:
         for cylinder in cylinders:
-            offsets[cylinder.label] = _join(arm, cylinder)
+            offsets[cylinder.label] = _add_ram(arm, cylinder)
         push = arm.static(forces=forces).forces if hold else {}
     except Exception:
         arm.mechanism.rams[:] = known
@@ -323,8 +323,8 @@ def add_arm_cylinders(
         element = f"cylinder '{arm.label_prefix}{c.label}'"
         areas, back = c.areas(element), validate.not_negative(element, "back_pressure", c.back_pressure)
         pressure = holding_pressures(push[c.label], areas, back) if hold else (back, back)
-        places = arm.places()
-        pins = [locate(places[part], complex(*pin)) for part, pin in zip((c.start, c.end), c.pins, strict=True)]
+        poses = arm.places()
+        pins = [locate(poses[part], complex(*pin)) for part, pin in zip((c.start, c.end), c.pins, strict=True)]
         ends = [arm.world(b, pin).position for pin in pins]
         consumer = pack.circuit.add_cylinder(
             arm.bodies[c.start], arm.bodies[c.end], at_a=ends[0], at_b=ends[1], area_a=areas[0], area_b=areas[1],
@@ -332,37 +332,39 @@ def add_arm_cylinders(
             pressure=pressure, viscous_friction=c.viscous_friction, dry_friction=c.dry_friction,
             piston_mass=c.piston_mass, label=f"{arm.label_prefix}{c.label}_cylinder",
         )  # fmt: skip
-        drives[c.label] = guard(pack, consumer, f"{arm.label_prefix}{c.label}", c.spool, c.relief, c.holding, pressure)
+        drives[c.label] = add_drive_valves(
+            pack, consumer, f"{arm.label_prefix}{c.label}", c.spool, c.relief, c.holding, pressure
+        )
     return drives
 
 
-def _join(arm: BoomArm, c: ArmCylinder) -> float:
+def _add_ram(arm: BoomArm, c: ArmCylinder) -> float:
     """Check a cylinder, add it to the analytic model, and return the distance (m) of its pins at zero stroke."""
     element = f"cylinder '{arm.label_prefix}{c.label}'"
     for name in (c.start, c.end):
         arm.part(name)
     if c.start == c.end:
-        raise validate.fail(element, f"begins and ends on '{c.start}'", "give two parts")
+        raise validate.fail(element, f"starts and ends on '{c.start}'", "give two parts")
     if any(ram.name == c.label for ram in arm.mechanism.rams):
-        raise validate.fail(element, "is there twice", "give each cylinder its own label")
+        raise validate.fail(element, "has the label of another cylinder", "give each cylinder a different label")
     if not isinstance(c.pins, tuple | list) or len(c.pins) != 2:
         raise validate.fail(element, f"pins = {c.pins!r} are not two pins", "give ((x, z), (x, z)) on both parts")
     pins = [complex(*validate.numbers(element, "pin", pin, 2)) for pin in c.pins]
     ram = Ram(c.label, c.start, c.end, (pins[0], pins[1]))
-    places = arm.places()
-    distance = abs(locate(places[c.end], pins[1]) - locate(places[c.start], pins[0]))
+    poses = arm.places()
+    distance = abs(locate(poses[c.end], pins[1]) - locate(poses[c.start], pins[0]))
     stroke = validate.positive(element, "stroke", c.stroke)
     if c.extension is not None and c.retracted is not None:
-        raise validate.fail(element, "extension and retracted both place the piston", "give one of them")
+        raise validate.fail(element, "extension and retracted both define the piston's position", "give one of them")
     offset = distance - (0.5 * stroke if c.extension is None else validate.number(element, "extension", c.extension))
     if c.retracted is not None:
         offset = validate.positive(element, "retracted", c.retracted)
     if offset > 0.0 and not is_within(distance - offset, 0.0, stroke):
-        reach = f"{offset:.4g} to {offset + stroke:.4g}"
-        rule = f"its pins are {distance:.4g} m apart as built, and it reaches from {reach} m"
+        length_range = f"{offset:.4g} to {offset + stroke:.4g}"
+        rule = f"its pins are initially {distance:.4g} m apart, outside of its range of {length_range} m"
         raise validate.fail(element, rule, "move a pin, or give another stroke, extension or retracted length")
     if offset < stroke:
-        rule = f"retracted it would be {offset:.4g} m from pin to pin, shorter than its stroke of {stroke:g} m"
+        rule = f"its retracted length of {offset:.4g} m from pin to pin is below its stroke of {stroke:g} m"
         raise validate.fail(element, rule, "give a shorter stroke or extension, or pins farther apart")
     arm.mechanism.rams.append(ram)
     return offset
@@ -412,10 +414,10 @@ def add_hydraulic_drive(
         joint, displacement, axis, volume, (start, start), leakage, viscous_friction, 0.0, brake_torque, rotor_inertia,
         label=f"{label}_motor",
     )  # fmt: skip
-    return guard(pack, motor, label, spool, relief, (), (start, start), crossed=True)
+    return add_drive_valves(pack, motor, label, spool, relief, (), (start, start), crossed=True)
 
 
-def guard(
+def add_drive_valves(
     pack: PowerPack,
     consumer: Consumer,
     label: str,
@@ -445,26 +447,26 @@ def guard(
     gain = spool_of(element, spool).gain(element)
     sides = {"a": consumer.node_a, "b": consumer.node_b}
     ports = dict(sides)
-    for one in holding_valves(element, holding):
-        k = "ab".index(one.chamber)
-        if one.pressure <= pressure[k]:
-            rule = f"holding.pressure = {one.pressure:g} is below the {pressure[k]:.4g} Pa of the load as built"
-            raise validate.fail(element, rule, "give about 1.3 times the pressure of the greatest load")
-        ports[one.chamber] = oil.add_node(HOSE, label=f"{label}_hose_{one.chamber}")
-        name, pilot = f"{label}_holding_{one.chamber}", sides["ba"[k]]
-        if one.pilot_time > 0.0:
-            pilot = oil.add_pilot_line(pilot, one.pilot_time, label=f"{name}_pilot")
+    for spec in holding_valves(element, holding):
+        k = "ab".index(spec.chamber)
+        if spec.pressure <= pressure[k]:
+            rule = f"holding.pressure = {spec.pressure:g} is not above the initial pressure of {pressure[k]:.4g} Pa"
+            raise validate.fail(element, rule, "give about 1.3 times the pressure under the maximum load")
+        ports[spec.chamber] = oil.add_node(HOSE_VOLUME, label=f"{label}_hose_{spec.chamber}")
+        name, pilot = f"{label}_holding_{spec.chamber}", sides["ba"[k]]
+        if spec.pilot_time > 0.0:
+            pilot = oil.add_pilot_line(pilot, spec.pilot_time, label=f"{name}_pilot")
         oil.add_counterbalance_valve(
-            sides[one.chamber], ports[one.chamber], orifice_gain(spool.flow * spool.drain, FREE_DROP), one.pressure,
+            sides[spec.chamber], ports[spec.chamber], orifice_gain(spool.flow * spool.drain, FREE_DROP), spec.pressure,
             pilot,
-            pilot_ratio=one.pilot_ratio, opening_range=one.opening_range, time_constant=one.time_constant,
+            pilot_ratio=spec.pilot_ratio, opening_range=spec.opening_range, time_constant=spec.time_constant,
             transition_pressure=LAMINAR, label=name,
         )  # fmt: skip
     if relief is not None:
         opens = validate.positive(element, "relief", relief)
         if opens <= max(pressure) and not crossed:
-            rule = f"relief = {opens:g} is below the {max(pressure):.4g} Pa of the load as built"
-            raise validate.fail(element, rule, "give more than the pressure of the greatest load")
+            rule = f"relief = {opens:g} is not above the initial pressure of {max(pressure):.4g} Pa"
+            raise validate.fail(element, rule, "give more than the pressure under the maximum load")
         for k, (name, node) in enumerate(sides.items()):
             other = sides["ba"[k]] if crossed else None
             oil.add_relief_valve(node, opens, spool.flow / RELIEF_RISE, other, label=f"{label}_relief_{name}")

@@ -19,7 +19,17 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError
-from gpusim.machines.planar_arm import BASE, ArmStatic, FourBar, Hinged, Mechanism, NotClosed, Place, PointForce, locate
+from gpusim.machines.planar_arm import (
+    BASE,
+    ArmStatic,
+    FourBar,
+    Hinged,
+    Mechanism,
+    NotClosed,
+    PlanarPose,
+    PointForce,
+    locate,
+)
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -61,15 +71,17 @@ class Link:
     def check(self, arm: str) -> None:
         """Check that sizes are positive and that ``pose`` is within ``limits``."""
         if not isinstance(self.label, str) or not self.label or self.label == BASE:
-            raise validate.fail(arm, f"label = {self.label!r} names no link", 'give a word, other than "base"')
+            raise validate.fail(
+                arm, f"label = {self.label!r} is not a valid label of a link", 'give a word other than "base"'
+            )
         element = f"{arm}: link '{self.label}'"
         for name in ("length", "mass", "height", "width"):
             validate.positive(element, name, getattr(self, name))
         pose = validate.number(element, "pose", self.pose)
         low, high = validate.numbers(element, "limits", self.limits, 2, infinite=True)
         if not low <= pose <= high or low == high:
-            rule = f"limits = ({low:g}, {high:g}) do not hold pose = {pose:g}"
-            raise validate.fail(element, rule, "give (least, greatest) angle around the pose, rad")
+            rule = f"limits = ({low:g}, {high:g}) do not contain pose = {pose:g}"
+            raise validate.fail(element, rule, "give (minimum, maximum) angle around the pose, rad")
 
     def center(self, element: str) -> complex:
         """Return the center of mass in the link's frame, as complex number x + iz."""
@@ -125,16 +137,16 @@ class BoomArm:
         Raises:
             ModelError: a part does not exist, a hinge has no cylinder, or a linkage cannot reach the pose.
         """
-        values, given = self._turns(turns), [self._checked(one) for one in forces]
+        values, checked_forces = self._angles(turns), [self._checked_force(one) for one in forces]
         try:
-            return self.mechanism.static(self.element, values, given)
+            return self.mechanism.static(self.element, values, checked_forces)
         except NotClosed:
-            raise self._open(values) from None
+            raise self._not_closed(values) from None
 
     def point(self, part: str, point: tuple[float, float], turns: Mapping[str, float] | None = None) -> Array:
         """Convert a part's point (x, z) (m) to the base's frame (3,), at joint angles ``turns`` (rad)."""
-        here = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
-        return self.frame.apply((here.real, 0.0, here.imag))
+        found = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
+        return self.frame.apply((found.real, 0.0, found.imag))
 
     def part(self, name: Any) -> str:
         """Check that the part exists and return ``name``."""
@@ -143,30 +155,32 @@ class BoomArm:
             raise validate.fail(self.element, f"has no part {name!r}", f"give one of {known}")
         return str(name)
 
-    def places(self, turns: Mapping[str, float] | None = None) -> dict[str, Place]:
+    def places(self, turns: Mapping[str, float] | None = None) -> dict[str, PlanarPose]:
         """Return the origin and direction of every part as complex numbers x + iz, at joint angles ``turns`` (rad)."""
-        values = self._turns(turns)
+        values = self._angles(turns)
         try:
-            return self.mechanism.places(values)
+            return self.mechanism.poses(values)
         except NotClosed:
-            raise self._open(values) from None
+            raise self._not_closed(values) from None
 
-    def _open(self, turns: Array) -> ModelError:
-        rule = f"its linkage does not close at turns of {np.round(turns, 4).tolist()} rad"
-        return validate.fail(self.element, rule, "give turns within its limits")
+    def _not_closed(self, angles: Array) -> ModelError:
+        rule = f"its linkage does not close at angles of {np.round(angles, 4).tolist()} rad"
+        return validate.fail(self.element, rule, "give angles within its limits")
 
-    def _turns(self, turns: Mapping[str, float] | None) -> Array:
+    def _angles(self, turns: Mapping[str, float] | None) -> Array:
         for name in turns or {}:
             if name not in self.joints:
                 known = ", ".join(f"'{link}'" for link in self.joints)
-                raise validate.fail(self.element, f"has no link {name!r}", f"give turns of {known}")
+                raise validate.fail(self.element, f"has no link {name!r}", f"give angles of {known}")
         return np.array([validate.number(self.element, "turn", (turns or {}).get(name, 0.0)) for name in self.joints])
 
-    def _checked(self, given: Any) -> PointForce:
-        if not isinstance(given, tuple | list) or len(given) != 3:
-            raise validate.fail(self.element, f"force {given!r} is not a part, a point and a force", "give these three")
-        point, force = (validate.numbers(self.element, n, v, 2) for n, v in (("point", given[1]), ("force", given[2])))
-        return PointForce(self.part(given[0]), (point[0], point[1]), (force[0], force[1]))
+    def _checked_force(self, value: Any) -> PointForce:
+        if not isinstance(value, tuple | list) or len(value) != 3:
+            raise validate.fail(
+                self.element, f"force {value!r} is not a tuple (part, point, force)", "give these three"
+            )
+        point, force = (validate.numbers(self.element, n, v, 2) for n, v in (("point", value[1]), ("force", value[2])))
+        return PointForce(self.part(value[0]), (point[0], point[1]), (force[0], force[1]))
 
     def world(self, b: ModelBuilder, point: complex = 0j, angle: float = 0.0) -> Transform:
         """Convert a position and an angle in the arm's plane to a pose in the world."""
@@ -204,9 +218,9 @@ def add_boom_arm(
     if isinstance(links, Link) or not links or not all(isinstance(link, Link) for link in links):
         rule = f"links = {links!r} are not Links"
         raise validate.fail(element, rule, "give a list of gpusim.machines.Link(label, length, mass)")
-    host = Transform() if base == WORLD else b.bodies[base].xform
-    pull = (host * at).inverse().rotate(b.gravity)
-    mechanism = Mechanism(complex(pull[0], pull[2]))
+    base_pose = Transform() if base == WORLD else b.bodies[base].xform
+    gravity = (base_pose * at).inverse().rotate(b.gravity)
+    mechanism = Mechanism(complex(gravity[0], gravity[2]))
     arm = BoomArm(label_prefix, base, at, {BASE: base}, {}, {}, mechanism)
     for link in links:
         link.check(element)
@@ -263,26 +277,26 @@ def add_bucket_linkage(
     validate.positives(element, rocker_mass=rocker_mass, link_mass=link_mass)
     prefix = "" if "rocker" not in arm.bodies else f"{bucket.label}_"
     names = f"{prefix}rocker", f"{prefix}link"
-    side = _side(arm, carrier, pivot, bucket, pin, below)
+    side = _linkage_side(arm, carrier, pivot, bucket, pin, below)
     loop = FourBar(*names, carrier, pivot, bucket.label, pin, lengths[0], lengths[1], side)
     _check_loop(element, loop, arm.links[carrier].length, bucket)
     _add_link(b, arm, bucket, carrier, complex(arm.links[carrier].length))
     arm.mechanism.loops.append(loop)
-    places = arm.places()
+    poses = arm.places()
     for name, length, mass in zip(names, lengths, (rocker_mass, link_mass), strict=True):
-        _add_body(b, arm, Link(name, length, mass, height=0.06, width=0.06), places[name])
-    ear_place = locate(places[bucket.label], pin)
+        _add_body(b, arm, Link(name, length, mass, height=0.06, width=0.06), poses[name])
+    ear_position = locate(poses[bucket.label], pin)
     for kind, parent, child, point in (
-        ("revolute", carrier, names[0], places[names[0]][0]),
-        ("revolute", names[0], names[1], places[names[1]][0]),
-        ("planar_pin", names[1], bucket.label, ear_place),
+        ("revolute", carrier, names[0], poses[names[0]][0]),
+        ("revolute", names[0], names[1], poses[names[1]][0]),
+        ("planar_pin", names[1], bucket.label, ear_position),
     ):
         add = getattr(b, f"add_joint_{kind}")
         label = f"{arm.label_prefix}{child}" if kind == "revolute" else f"{arm.label_prefix}{prefix}ear"
         add(arm.bodies[parent], arm.bodies[child], axis=AXIS, at=arm.world(b, point), label=label)
 
 
-def _side(arm: BoomArm, carrier: str, pivot: complex, bucket: Link, ear: complex, below: bool) -> float:
+def _linkage_side(arm: BoomArm, carrier: str, pivot: complex, bucket: Link, ear: complex, below: bool) -> float:
     """Return 1 if rocker and link initially meet to the left of the line from ``pivot`` to ``ear``, else -1."""
     end = arm.links[carrier].length + cmath.exp(1j * bucket.pose) * ear
     upper = 1.0 if (end - pivot).real >= 0.0 else -1.0
@@ -302,38 +316,38 @@ def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> Non
     sizes = f"rocker = {loop.rocker_length:g} and link = {loop.link_length:g}"
     if not closes(bucket.pose):
         distance = abs(length + cmath.exp(1j * bucket.pose) * loop.ear - loop.pivot)
-        rule = f"{sizes} do not close the loop as built, with {distance:.4g} m between their hinges"
-        raise validate.fail(element, rule, "give lengths whose sum is above that, and whose difference is below")
+        rule = f"{sizes} do not close the loop in the initial pose, with {distance:.4g} m between their hinges"
+        raise validate.fail(element, rule, "give lengths with a larger sum and a smaller difference")
     low, high = (x if math.isfinite(x) else bucket.pose for x in bucket.limits)
     broken = [angle for angle in np.linspace(low, high, SAMPLES) if not closes(float(angle))]
     if broken:
-        rule = f"{sizes} do not close the loop where the bucket's angle is {broken[0]:.4g} rad, within its limits"
+        rule = f"{sizes} do not close the loop at a bucket angle of {broken[0]:.4g} rad, which is within its limits"
         raise validate.fail(element, rule, "give other lengths, or narrower limits")
 
 
 def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
     """Add a link with its hinge at the point ``end`` of the link ``parent``."""
     if link.label in arm.bodies:
-        raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link its own label")
+        raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link a different label")
     arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))
     loops, arm.mechanism.loops = arm.mechanism.loops, []
-    place = arm.mechanism.places(np.zeros(len(arm.mechanism.hinges)))[link.label]
+    pose = arm.mechanism.poses(np.zeros(len(arm.mechanism.hinges)))[link.label]
     arm.mechanism.loops = loops
     arm.links[link.label] = link
-    _add_body(b, arm, link, place)
+    _add_body(b, arm, link, pose)
     low, high = (float(x) - link.pose for x in link.limits)
     arm.joints[link.label] = b.add_joint_revolute(
-        arm.bodies[parent], arm.bodies[link.label], axis=AXIS, at=arm.world(b, place[0]),
+        arm.bodies[parent], arm.bodies[link.label], axis=AXIS, at=arm.world(b, pose[0]),
         limit_lower=low, limit_upper=high, label=f"{arm.label_prefix}{link.label}",
     )  # fmt: skip
 
 
-def _add_body(b: ModelBuilder, arm: BoomArm, link: Link, place: Place) -> None:
+def _add_body(b: ModelBuilder, arm: BoomArm, link: Link, pose: PlanarPose) -> None:
     """Add a part's body and visual."""
     com = link.center(f"{arm.element}: link '{link.label}'")
     body = b.add_body(
         link.mass, link.moments(), com=(com.real, 0.0, com.imag),
-        xform=arm.world(b, place[0], cmath.phase(place[1])), label=f"{arm.label_prefix}{link.label}",
+        xform=arm.world(b, pose[0], cmath.phase(pose[1])), label=f"{arm.label_prefix}{link.label}",
     )  # fmt: skip
     arm.bodies[link.label] = body
     arm.mechanism.weights[link.label] = link.mass, com

@@ -17,7 +17,7 @@ from gpusim.machines.arm_cylinders import (
     HoldingValve,
     PowerPack,
     Spool,
-    guard,
+    add_drive_valves,
     holding_pressures,
     piston_areas,
 )
@@ -68,12 +68,12 @@ def add_swing(
     for name, body in (("chassis", chassis), ("upper", upper)):
         b.check_body(element, name, body)
     if upper in (chassis, WORLD):
-        raise validate.fail(element, f"upper = {upper} does not turn on chassis = {chassis}", "give two bodies")
+        raise validate.fail(element, f"upper = {upper} and chassis = {chassis} are not two bodies", "give two bodies")
     host = Transform() if chassis == WORLD else b.bodies[chassis].xform
     low, high = validate.numbers(element, "limits", limits, 2, infinite=True)
     if not low <= 0.0 <= high or low == high:
-        rule = f"limits = ({low:g}, {high:g}) do not hold 0, where it is built"
-        raise validate.fail(element, rule, "give (least, greatest), rad")
+        rule = f"limits = ({low:g}, {high:g}) do not contain 0, the initial angle"
+        raise validate.fail(element, rule, "give (minimum, maximum), rad")
     joint = b.add_joint_revolute(
         chassis, upper, axis=(0, 0, 1), at=host * Transform(tuple(validate.numbers(element, "at", at, 3))),
         limit_lower=low, limit_upper=high, friction=validate.not_negative(element, "friction", friction), label=label,
@@ -176,10 +176,10 @@ def add_outrigger(
     element = f"outrigger '{label}'"
     b.check_body(element, "chassis", chassis)
     travel, radius = validate.positives(element, stroke=stroke, foot_radius=foot_radius).values()
-    tall = 1.5 * travel if length is None else validate.positive(element, "length", length)
+    leg_length = 1.5 * travel if length is None else validate.positive(element, "length", length)
     masses = list(validate.positives(element, leg_mass=leg_mass, foot_mass=foot_mass).values())
-    if tall <= travel:
-        rule = f"a leg of length = {tall:g} m slides out of the chassis at stroke = {travel:g} m"
+    if leg_length <= travel:
+        rule = f"a leg of length = {leg_length:g} m slides out of the chassis at stroke = {travel:g} m"
         raise validate.fail(element, rule, "give a longer leg, or a shorter stroke")
     if not 0.0 <= validate.number(element, "tilt", tilt) < 0.5 * math.pi:
         raise validate.fail(element, f"tilt = {tilt:g} is not within 0 to pi/2", "give an angle in rad")
@@ -188,67 +188,67 @@ def add_outrigger(
         raise validate.fail(element, rule, "give one of them")
     if not isinstance(at, Transform):
         at = Transform(tuple(validate.numbers(element, "at", at, 3)))
-    host = Transform() if chassis == WORLD else b.bodies[chassis].xform
-    sole, thick = host * at, 0.2 * radius
-    bodies = _leg_and_foot(b, sole, tall, radius, thick, masses, tilt, label)
+    chassis_pose = Transform() if chassis == WORLD else b.bodies[chassis].xform
+    sole, thickness = chassis_pose * at, 0.2 * radius
+    bodies = _leg_and_foot(b, sole, leg_length, radius, thickness, masses, tilt, label)
     slide = b.add_joint_prismatic(
         chassis, bodies[0], axis=(0, 0, -1), at=sole, limit_lower=0.0, limit_upper=travel, label=label
     )
-    pad = b.bodies[bodies[1]].xform.inverse() * sole * Transform((0, 0, 0.5 * thick))
+    pad = b.bodies[bodies[1]].xform.inverse() * sole * Transform((0, 0, 0.5 * thickness))
     options = {} if group is None else {"group": group}
     shape = b.add_shape_cylinder(
-        bodies[1], radius, 0.5 * thick, xform=pad, material=material, label=f"{label}_foot", **options
+        bodies[1], radius, 0.5 * thickness, xform=pad, material=material, label=f"{label}_foot", **options
     )
     if isinstance(jack, ServoJack):
         b.add_servo(slide, stiffness=jack.stiffness, damping=jack.damping, effort_limit=jack.effort_limit, label=label)
         return Outrigger(*bodies, slide, shape, None)
-    pull = float(sole.inverse().rotate(b.gravity)[2]) * sum(masses)
-    drive = _cylinder(chassis, bodies[0], sole, tall, travel, jack, pull, label, element)
+    weight = float(sole.inverse().rotate(b.gravity)[2]) * sum(masses)
+    drive = _cylinder(chassis, bodies[0], sole, leg_length, travel, jack, weight, label, element)
     return Outrigger(*bodies, slide, shape, drive)
 
 
 def _leg_and_foot(
-    b: ModelBuilder, sole: Transform, tall: float, radius: float, thick: float, masses: list[float], tilt: float,
+    b: ModelBuilder, sole: Transform, length: float, radius: float, thickness: float, masses: list[float], tilt: float,
     label: str,
 ) -> tuple[int, int]:  # fmt: skip
     """Add the bodies of leg and foot, with their frames at the sole."""
-    across = 0.3 * radius
-    leg_inertia = _bar_moments(masses[0], tall, across)
-    foot_inertia = _bar_moments(masses[1], thick, radius)
-    apart = 0.5 * (tall - thick)
+    bar_radius = 0.3 * radius
+    leg_inertia = _bar_moments(masses[0], length, bar_radius)
+    foot_inertia = _bar_moments(masses[1], thickness, radius)
+    distance = 0.5 * (length - thickness)
     if tilt == 0.0:
         mass = sum(masses)
-        shift = masses[0] * masses[1] / mass * apart**2
+        shift = masses[0] * masses[1] / mass * distance**2
         inertia = tuple(np.add(leg_inertia, foot_inertia) + np.array([shift, shift, 0.0]))
-        com = (0.0, 0.0, 0.5 * (masses[0] * tall + masses[1] * thick) / mass)
+        com = (0.0, 0.0, 0.5 * (masses[0] * length + masses[1] * thickness) / mass)
         leg = foot = b.add_body(mass, inertia, com=com, xform=sole, label=label)
     else:
-        leg = b.add_body(masses[0], leg_inertia, com=(0, 0, 0.5 * tall), xform=sole, label=label)
-        foot = b.add_body(masses[1], foot_inertia, com=(0, 0, 0.5 * thick), xform=sole, label=f"{label}_foot")
+        leg = b.add_body(masses[0], leg_inertia, com=(0, 0, 0.5 * length), xform=sole, label=label)
+        foot = b.add_body(masses[1], foot_inertia, com=(0, 0, 0.5 * thickness), xform=sole, label=f"{label}_foot")
         b.add_joint_universal(
-            leg, foot, axis=(1, 0, 0), axis2=(0, 1, 0), at=sole * Transform((0, 0, thick)),
+            leg, foot, axis=(1, 0, 0), axis2=(0, 1, 0), at=sole * Transform((0, 0, thickness)),
             limit_lower=(-tilt, -tilt), limit_upper=(tilt, tilt), label=f"{label}_foot",
         )  # fmt: skip
-    b.add_visual(leg, "cylinder", across, 0.5 * tall, xform=Transform((0, 0, 0.5 * tall)), label=label)
+    b.add_visual(leg, "cylinder", bar_radius, 0.5 * length, xform=Transform((0, 0, 0.5 * length)), label=label)
     return leg, foot
 
 
 def _bar_moments(mass: float, length: float, radius: float) -> tuple[float, float, float]:
-    across = mass * (length**2 / 12.0 + 0.25 * radius**2)
-    return across, across, 0.5 * mass * radius**2
+    transverse = mass * (length**2 / 12.0 + 0.25 * radius**2)
+    return transverse, transverse, 0.5 * mass * radius**2
 
 
 def _cylinder(
-    chassis: int, leg: int, sole: Transform, tall: float, travel: float, jack: CylinderJack,
-    pull: float, label: str, element: str,
+    chassis: int, leg: int, sole: Transform, length: float, travel: float, jack: CylinderJack,
+    weight: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
     """Add the hydraulic cylinder along the leg, down to the sole."""
     areas = piston_areas(element, jack.bore, jack.rod)
-    pressure = holding_pressures(pull, areas, 1e6)
+    pressure = holding_pressures(weight, areas, 1e6)
     cylinder = jack.pack.circuit.add_cylinder(
-        chassis, leg, at_a=sole.apply((0, 0, tall)), at_b=sole.position, length_offset=tall, area_a=areas[0],
+        chassis, leg, at_a=sole.apply((0, 0, length)), at_b=sole.position, length_offset=length, area_a=areas[0],
         area_b=areas[1], stroke_min=0.0, stroke_max=travel, pressure=pressure, viscous_friction=jack.viscous_friction,
         piston_mass=jack.piston_mass, label=f"{label}_cylinder",
     )  # fmt: skip
     holding = () if jack.holding is None else jack.holding
-    return guard(jack.pack, cylinder, label, jack.spool, jack.relief, holding, pressure)
+    return add_drive_valves(jack.pack, cylinder, label, jack.spool, jack.relief, holding, pressure)

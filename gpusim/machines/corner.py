@@ -27,13 +27,13 @@ class Plan:
 
     Attributes:
         linkage: the mechanism.
-        given: the springs, with their parts and preloads.
+        springs: the springs, with their parts and preloads.
         laws: the springs of the analytic model.
         limits: minimum and maximum of the suspension's coordinate.
     """
 
     linkage: Linkage
-    given: tuple[Coil | TorsionBar, ...]
+    springs: tuple[Coil | TorsionBar, ...]
     laws: tuple[Spring, ...]
     limits: tuple[float, float]
 
@@ -82,22 +82,22 @@ class Corner:
 
     def body(self, name: str, solid: Solid, origin: Array | None) -> int:
         """Add a body whose frame has the corner's axes and the origin ``origin`` (default: the center of mass)."""
-        place = solid.com if origin is None else origin
+        position = solid.com if origin is None else origin
         inertia = self.flip @ solid.inertia @ self.flip
-        pose = Transform(self.point(place), self.frame.rotation)
-        com = self.flip @ (solid.com - place)
+        pose = Transform(self.point(position), self.frame.rotation)
+        com = self.flip @ (solid.com - position)
         return self.b.add_body(solid.mass, inertia, com=com, xform=pose, label=f"{self.label}_{name}")
 
     def picture(self, body: int, arm: Arm) -> None:
         """Draw a bar on a body."""
         inner, outer = self.ends("arm", arm)
-        start, way = self.point(inner), self.point(outer) - self.point(inner)
-        length = float(np.linalg.norm(way))
-        axis, angle = np.cross((0.0, 0.0, 1.0), way), math.acos(way[2] / length)
+        start, vector = self.point(inner), self.point(outer) - self.point(inner)
+        length = float(np.linalg.norm(vector))
+        axis, angle = np.cross((0.0, 0.0, 1.0), vector), math.acos(vector[2] / length)
         if np.linalg.norm(axis) < 1e-9 * length:
             axis = np.array([1.0, 0.0, 0.0])
-        place = self.b.bodies[body].xform.inverse() * Transform.from_axis_angle(start + 0.5 * way, axis, angle)
-        self.b.add_visual(body, "capsule", arm.radius, 0.5 * length, xform=place)
+        pose = self.b.bodies[body].xform.inverse() * Transform.from_axis_angle(start + 0.5 * vector, axis, angle)
+        self.b.add_visual(body, "capsule", arm.radius, 0.5 * length, xform=pose)
 
     def joint(
         self,
@@ -126,10 +126,10 @@ class Corner:
             options["axis2"] = sense * self.flip @ second
         if limits is not None:
             options |= {"limit_lower": limits[0], "limit_upper": limits[1]}
-        place = Transform(self.point(point), self.frame.rotation)
+        frame = Transform(self.point(point), self.frame.rotation)
         add = getattr(self.b, f"add_joint_{kind}")
         host = self.chassis if parent == WORLD else parent
-        return int(add(host, child, at=place, label=f"{self.label}_{name}", **options))
+        return int(add(host, child, at=frame, label=f"{self.label}_{name}", **options))
 
     def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
         """Return the tie rod of the analytic model, or None without a tie rod."""
@@ -161,23 +161,23 @@ class Corner:
         linkage.check()
         ends = validate.numbers(self.element, "travel", travel, 2, infinite=True)
         if not ends[0] <= 0.0 <= ends[1] or ends[0] == ends[1]:
-            rule = f"travel = ({ends[0]:g}, {ends[1]:g}) does not hold 0, where it is built"
-            raise validate.fail(self.element, rule, "give (least, greatest), such as (-0.08, 0.08)")
+            rule = f"travel = ({ends[0]:g}, {ends[1]:g}) does not contain 0, the initial position"
+            raise validate.fail(self.element, rule, "give (minimum, maximum), such as (-0.08, 0.08)")
         limits = tuple(z if math.isinf(z) else linkage.coordinate(float(z)) for z in ends.tolist())
-        given = [self._checked(one, parts, hinged) for one in (spring if isinstance(spring, Sequence) else (spring,))]
-        loaded = [k for k, one in enumerate(given) if one.load is not None]
+        springs = [self._checked(one, parts, hinged) for one in (spring if isinstance(spring, Sequence) else (spring,))]
+        loaded = [k for k, one in enumerate(springs) if one.load is not None]
         if len(loaded) > 1:
-            rule = "load is given to more than one spring"
-            raise validate.fail(self.element, rule, "give it to one of them, and preloads to the others")
-        laws = [_law(linkage, one) for one in given]
+            rule = "more than one spring has a load"
+            raise validate.fail(self.element, rule, "give one of them a load, and the others preloads")
+        laws = [_law(linkage, one) for one in springs]
         for k in loaded:  # needs the preloads of all other springs
-            wanted = linkage.spring_share(given[k].load or 0.0) - sum(linkage.slope(law) for law in laws)
+            force = linkage.required_spring_force(springs[k].load or 0.0) - sum(linkage.slope(law) for law in laws)
             ratio = linkage.ratio(laws[k])
             if abs(ratio) < 1e-6:
-                raise validate.fail(self.element, "a spring with a load does not move", "place its foot elsewhere")
-            given[k] = replace(given[k], load=None, preload=-wanted / ratio)
-            laws[k] = _law(linkage, given[k])
-        return Plan(linkage, tuple(given), tuple(laws), (limits[0], limits[1]))
+                raise validate.fail(self.element, "a spring with a load does not move", "move its foot")
+            springs[k] = replace(springs[k], load=None, preload=-force / ratio)
+            laws[k] = _law(linkage, springs[k])
+        return Plan(linkage, tuple(springs), tuple(laws), (limits[0], limits[1]))
 
     def _checked(self, spring: Any, parts: tuple[str, ...], hinged: bool) -> Coil | TorsionBar:
         """Check a spring and set the field ``on`` of the spring."""
@@ -190,7 +190,7 @@ class Corner:
         for damping in validate.per_axis(self.element, "spring.damping", spring.damping, 2):
             validate.not_negative(self.element, "spring.damping", damping)
         if spring.load is not None and spring.preload is not None:
-            rule = "load and preload both say how the spring is pressed together"
+            rule = "load and preload both define the preload of the spring"
             raise validate.fail(self.element, rule, "give one of them")
         if spring.stiffness == 0.0 and (spring.load is not None or spring.preload is not None):
             raise validate.fail(self.element, "a load or a preload needs a stiffness", "give one")
@@ -198,15 +198,15 @@ class Corner:
             return spring
         two_points(self.element, "spring", ("top", spring.top), ("foot", spring.foot))
         if spring.on is not None and spring.on not in parts:
-            words = " or ".join(f"'{part}'" for part in parts)
-            raise validate.fail(self.element, f"spring.on = {spring.on!r} is not a moving part", f"give {words}")
+            names = " or ".join(f"'{part}'" for part in parts)
+            raise validate.fail(self.element, f"spring.on = {spring.on!r} is not a moving part", f"give {names}")
         return replace(spring, on=spring.on or parts[0])
 
     def springs(self, plan: Plan, bodies: dict[str, int], joint: int) -> tuple[int, ...]:
         """Add the springs and return their indices."""
         added: list[int] = []
         names: set[str] = set()
-        for k, spring in enumerate(plan.given):
+        for k, spring in enumerate(plan.springs):
             name = f"{self.label}_{'coil' if isinstance(spring, Coil) else 'torsion'}"
             name = name if name not in names else f"{name}{k}"
             names.add(name)
@@ -242,12 +242,14 @@ class Corner:
 
 def _law(linkage: Linkage, spring: Coil | TorsionBar) -> Spring:
     """Return a spring of the analytic model, with its preload."""
-    rest, damping = (spring.preload or 0.0) / (spring.stiffness or 1.0), float(np.mean(spring.damping))
+    offset, damping = (spring.preload or 0.0) / (spring.stiffness or 1.0), float(np.mean(spring.damping))
     if isinstance(spring, TorsionBar):
-        return Spring(lambda q, moves: -q, spring.stiffness, rest, damping)
+        return Spring(lambda q, moves: -q, spring.stiffness, offset, damping)
     top, foot, part = np.asarray(spring.top, float), np.asarray(spring.foot, float), str(spring.on)
 
     def length(q: float, moves: Moves) -> float:
         return float(np.linalg.norm(top - moves[part](foot)))
 
-    return Spring(length, spring.stiffness, rest + length(0.0, linkage.moves(0.0)), damping, spring.bump, spring.droop)
+    return Spring(
+        length, spring.stiffness, offset + length(0.0, linkage.moves(0.0)), damping, spring.bump, spring.droop
+    )

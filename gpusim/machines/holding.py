@@ -24,7 +24,7 @@ LAMINAR = 2e5
 """Pressure drop below which the flow through a drive's valves is laminar, Pa."""
 RETURN = 4e5
 """Absolute pressure of the return line, Pa, high enough to prevent cavitation."""
-MAX_PRESSURE, HALVINGS = 1e9, 80
+MAX_PRESSURE, BISECTIONS = 1e9, 80
 
 
 def orifice_gain(flow: float, drop: float) -> float:
@@ -137,26 +137,26 @@ class Balance:
         flow = self.areas[0] * speed
         hose = self.return_pressure + orifice_drop(self.drain, flow)
 
-        def carrying(other: float) -> float:
-            return (self.load - self.viscous * speed + self.areas[1] * other) / self.areas[0]
+        def loaded_pressure(opposite: float) -> float:
+            return (self.load - self.viscous * speed + self.areas[1] * opposite) / self.areas[0]
 
-        def passes(other: float) -> float:
-            p, v = carrying(other), self.valve
-            opening = min(max((p + v.pilot_ratio * other - v.pressure) / v.opening_range, 0.0), 1.0)
+        def valve_flow(opposite: float) -> float:
+            p, v = loaded_pressure(opposite), self.valve
+            opening = min(max((p + v.pilot_ratio * opposite - v.pressure) / v.opening_range, 0.0), 1.0)
             return orifice_flow(self.poppet * opening, p - hose) if p > hose else 0.0
 
         low, high = 0.0, MAX_PRESSURE
-        for _ in range(HALVINGS):
+        for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            low, high = (low, middle) if passes(middle) > flow else (middle, high)
-        return carrying(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
+            low, high = (low, middle) if valve_flow(middle) > flow else (middle, high)
+        return loaded_pressure(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
 
-    def speed(self, most: float, pump: float) -> float:
-        """Return the maximum speed (m/s) at the pump pressure ``pump`` (Pa), but at most ``most``."""
-        if self.pressures(most)[2] <= pump:
-            return most
-        low, high = 0.0, most
-        for _ in range(HALVINGS):
+    def speed(self, max_speed: float, pump: float) -> float:
+        """Return the maximum speed (m/s) at the pump pressure ``pump`` (Pa), but at most ``max_speed``."""
+        if self.pressures(max_speed)[2] <= pump:
+            return max_speed
+        low, high = 0.0, max_speed
+        for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self.pressures(middle)[2] <= pump else (low, middle)
         return low

@@ -32,26 +32,26 @@ UP = np.array([0.0, 0.0, 1.0])
 
 @dataclass(frozen=True)
 class Move:
-    """Displacement of a rigid part from its initial pose. Point x moves to ``turn @ x + shift``."""
+    """Displacement of a rigid part from its initial pose. Point x moves to ``rotation @ x + shift``."""
 
-    turn: Array
+    rotation: Array
     shift: Array
 
     def __call__(self, point: Array) -> Array:
         """Return the new position of a point of the part."""
-        moved: Array = self.turn @ point + self.shift
+        moved: Array = self.rotation @ point + self.shift
         return moved
 
     def __matmul__(self, first: Move) -> Move:
         """Return the composition of two displacements: ``first``, then ``self``."""
-        return Move(self.turn @ first.turn, self(first.shift))
+        return Move(self.rotation @ first.rotation, self(first.shift))
 
 
 Moves = dict[str, Move]
-STAY = Move(np.eye(3), np.zeros(3))
+IDENTITY = Move(np.eye(3), np.zeros(3))
 
 
-def turned(axis: Array, angle: float, point: Array) -> Move:
+def rotation_about(axis: Array, angle: float, point: Array) -> Move:
     """Return the displacement for a rotation about a unit axis through a point."""
     matrix = rotations.matrix_from_quaternion(rotations.quaternion_from_rotation_vector(axis * angle))
     return Move(matrix, point - matrix @ point)
@@ -82,7 +82,7 @@ class Steering:
         middle, swing = math.atan2(sine, cosine), math.acos(side / size)
         angles = [math.remainder(middle + sign * swing, 2.0 * math.pi) for sign in (1.0, -1.0)]
         angle = min(angles, key=abs)
-        return angle, turned(axis, angle, point)
+        return angle, rotation_about(axis, angle, point)
 
     def leverage(self, moves: Moves) -> float:
         """Return the sine of the angle between the tie rod and the steering arm, seen along the kingpin."""
@@ -201,9 +201,9 @@ class Linkage:
                 if abs(self.travel(last + step)) <= abs(reached):
                     raise Unreachable
                 last += step
-        except Unreachable as end:
-            rule = f"travel = {travel:g} m is beyond the {reached:.3g} m that its {str(end) or 'geometry'} reaches"
-            hint = "a longer tie rod" if str(end) else "longer arms"
+        except Unreachable as error:
+            rule = f"travel = {travel:g} m is beyond the {reached:.3g} m that its {str(error) or 'geometry'} reaches"
+            hint = "a longer tie rod" if str(error) else "longer arms"
             raise validate.fail(self.element, rule, f"give a shorter travel, or {hint}") from None
         from scipy.optimize import brentq  # slow to import
 
@@ -214,14 +214,14 @@ class Linkage:
         return sum(solid.mass for solid in self.solids.values())
 
     def sprung(self, load: float) -> float:
-        """Return the share of the chassis' mass (kg) that an upward force on the wheel supports."""
+        """Return the part of the chassis' mass (kg) that an upward force on the wheel supports."""
         load = validate.positive(self.element, "load", load)
         if self.gravity == 0.0:
-            raise validate.fail(self.element, "a load needs gravity", "give the builder one, or leave the load out")
+            raise validate.fail(self.element, "a load needs gravity", "set the gravity, or leave the load out")
         sprung = load / self.gravity - self.unsprung()
         if sprung <= 0.0:
-            rule = f"load = {load:g} N does not carry the parts' weight, {self.unsprung() * self.gravity:.4g} N"
-            raise validate.fail(self.element, rule, "give the ground's force on the wheel, with the chassis' share")
+            rule = f"load = {load:g} N is below the weight of the parts, {self.unsprung() * self.gravity:.4g} N"
+            raise validate.fail(self.element, rule, "give the whole ground force on the wheel")
         return sprung
 
     def weights(self, q: float) -> float:
@@ -229,18 +229,18 @@ class Linkage:
         moves = self.moves(q)
         return self.gravity * sum(part.mass * float(moves[name](part.com)[2]) for name, part in self.solids.items())
 
-    def spring_share(self, load: float) -> float:
+    def required_spring_force(self, load: float) -> float:
         """Return the generalized spring force (N m or N) that balances a load in the initial pose."""
         self.sprung(load)
-        return load * _slope(self.travel, 0.0) - _slope(self.weights, 0.0)
+        return load * _derivative(self.travel, 0.0) - _derivative(self.weights, 0.0)
 
     def slope(self, spring: Spring) -> float:
         """Return the derivative (N m or N) of a spring's energy with respect to the coordinate, in the initial pose."""
-        return _slope(lambda q: spring.energy(spring.value(q, self.moves(q))), 0.0)
+        return _derivative(lambda q: spring.energy(spring.value(q, self.moves(q))), 0.0)
 
     def ratio(self, spring: Spring) -> float:
         """Return the derivative of a spring's value with respect to the coordinate, in the initial pose."""
-        return _slope(lambda q: spring.value(q, self.moves(q)), 0.0)
+        return _derivative(lambda q: spring.value(q, self.moves(q)), 0.0)
 
     def static(self, load: float, springs: Sequence[Spring], limits: tuple[float, float]) -> Static:
         """Compute the static equilibrium under a load.
@@ -259,15 +259,15 @@ class Linkage:
             return self.weights(q) + sum(spring.energy(spring.value(q, moves)) for spring in springs)
 
         def balance(q: float) -> float:
-            return _slope(energy, q) - load * _slope(self.travel, q)
+            return _derivative(energy, q) - load * _derivative(self.travel, q)
 
-        q = self._rest(balance, load, limits)
-        dz, ratios = _slope(self.travel, q), [_slope(value(k), q) for k in range(len(springs))]
-        stiffness = _bend(energy, q) - load * _bend(self.travel, q)
+        q = self._equilibrium(balance, load, limits)
+        dz, ratios = _derivative(self.travel, q), [_derivative(value(k), q) for k in range(len(springs))]
+        stiffness = _second_derivative(energy, q) - load * _second_derivative(self.travel, q)
         mass = sprung * dz**2 + self.mass(q, dz)
         damping = sum(spring.damping * ratio**2 for spring, ratio in zip(springs, ratios, strict=True))
         if stiffness <= 0.0:
-            rule = f"under load = {load:g} N it is not stable, its wheel rate is {stiffness / dz**2:.4g} N/m"
+            rule = f"it is unstable under load = {load:g} N, with a wheel rate of {stiffness / dz**2:.4g} N/m"
             raise validate.fail(self.element, rule, "stiffen its spring")
         return Static(
             load=load,
@@ -280,7 +280,7 @@ class Linkage:
             damping_ratio=damping / (2.0 * math.sqrt(stiffness * mass)),
         )
 
-    def _rest(self, balance: Callable[[float], float], load: float, limits: tuple[float, float]) -> float:
+    def _equilibrium(self, balance: Callable[[float], float], load: float, limits: tuple[float, float]) -> float:
         """Return the coordinate nearest to zero at which the springs balance the load."""
         start = balance(0.0)
         step = -math.copysign(0.01, start)
@@ -292,11 +292,11 @@ class Linkage:
                 before, last = last, last + step if abs(last + step) < abs(stop) else stop
                 value = balance(last)
         except Unreachable:
-            rule = f"under load = {load:g} N it has no rest that its geometry reaches"
+            rule = f"under load = {load:g} N it has no equilibrium within its geometry"
             raise validate.fail(self.element, rule, "give it a travel, or another spring") from None
         if value * start > 0.0:
             name, hint = ("lower", "soften") if start > 0.0 else ("upper", "stiffen")
-            rule = f"under load = {load:g} N it stands on its {name} stop"
+            rule = f"under load = {load:g} N it rests on its {name} stop"
             raise validate.fail(self.element, rule, f"{hint} its spring, or give it load={load:g}")
         from scipy.optimize import brentq  # slow to import
 
@@ -307,32 +307,32 @@ class Linkage:
         total, (after, before) = 0.0, (self.moves(q + STEP), self.moves(q - STEP))
         for name, part in self.solids.items():
             rate = (after[name](part.com) - before[name](part.com)) / (2.0 * STEP) - dz * UP
-            spin = (after[name].turn - before[name].turn) / (2.0 * STEP) @ self.moves(q)[name].turn.T
-            turn = self.moves(q)[name].turn
-            w = turn.T @ np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
+            spin = (after[name].rotation - before[name].rotation) / (2.0 * STEP) @ self.moves(q)[name].rotation.T
+            rotation = self.moves(q)[name].rotation
+            w = rotation.T @ np.array([spin[2, 1], spin[0, 2], spin[1, 0]])
             total += part.mass * float(rate @ rate) + float(w @ part.inertia @ w)
         return total
 
     def check(self) -> None:
         """Raise a ModelError if, near the initial pose, the tie rod does not steer the hub or the wheel cannot rise."""
         if self.steering is not None and self.steering.leverage(self.closing(0.0)) < 0.1:
-            rule = "the tie rod and its steering arm are in line, so that it does not hold the hub"
-            raise validate.fail(self.element, rule, "place its inner or outer end aside")
+            rule = "the tie rod and its steering arm are in line, so the tie rod does not steer the hub"
+            raise validate.fail(self.element, rule, "move its inner or outer end aside")
         try:
-            ratio = _slope(self.travel, 0.0)
+            ratio = _derivative(self.travel, 0.0)
         except Unreachable:
             ratio = 0.0
         if abs(ratio) < 1e-6:
             raise validate.fail(
-                self.element, "its parts are in line, so that the wheel does not move up", "give points off one line"
+                self.element, "its parts are in line, so the wheel cannot rise", "give points that are not in line"
             )
 
 
-def _slope(f: Callable[[float], float], q: float) -> float:
+def _derivative(f: Callable[[float], float], q: float) -> float:
     return (f(q + STEP) - f(q - STEP)) / (2.0 * STEP)
 
 
-def _bend(f: Callable[[float], float], q: float) -> float:
+def _second_derivative(f: Callable[[float], float], q: float) -> float:
     return (f(q + STEP) - 2.0 * f(q) + f(q - STEP)) / STEP**2
 
 
@@ -345,33 +345,33 @@ def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> A
     lift = float(np.cross(axis, point - inner)[2])
     if abs(lift) < 1e-6:
         raise validate.fail(
-            element, f"{name} stands upright, so that its turn does not lift the wheel", "move its outer end aside"
+            element, f"{name} is vertical, so its rotation does not lift the wheel", "move its outer end aside"
         )
     signed: Array = axis * math.copysign(1.0, lift)
     return signed
 
 
-def rocker(axis: Array, center: Array, start: Array, built: Array, other: Array) -> float:
+def rocker(axis: Array, center: Array, start: Array, initial: Array, moved: Array) -> float:
     """Return the crank rotation (rad) that keeps the initial distance between the crank's end and a moved point.
 
     Args:
         axis: axis of the crank, a unit vector.
         center: point on the axis.
         start: initial position of the crank's end.
-        built, other: initial and moved position of the other point.
+        initial, moved: initial and moved position of the other point.
 
     Raises:
         Unreachable: the other point is too far away or too close.
     """
     across = np.eye(3) - np.outer(axis, axis)
-    crank, rod, way = across @ (start - center), across @ (built - start), across @ (other - center)
-    side = 0.5 * float(way @ way + crank @ crank - rod @ rod)
-    size = float(np.linalg.norm(way) * np.linalg.norm(crank))
+    crank, rod, diagonal = across @ (start - center), across @ (initial - start), across @ (moved - center)
+    side = 0.5 * float(diagonal @ diagonal + crank @ crank - rod @ rod)
+    size = float(np.linalg.norm(diagonal) * np.linalg.norm(crank))
     if abs(side) >= size:
         raise Unreachable
     # selects the solution on the side of the initial pose
-    bend = math.copysign(math.acos(side / size), -angle_between(axis, crank, built - center))
-    return math.remainder(angle_between(axis, crank, way) + bend, 2.0 * math.pi)
+    bend = math.copysign(math.acos(side / size), -angle_between(axis, crank, initial - center))
+    return math.remainder(angle_between(axis, crank, diagonal) + bend, 2.0 * math.pi)
 
 
 def angle_between(axis: Array, first: Array, second: Array) -> float:

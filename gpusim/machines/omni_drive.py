@@ -46,12 +46,14 @@ def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: st
     """
     element = f"omni drive '{label}'" if label else "omni drive"
     if len(wheels) < 3 or not all(isinstance(wheel, OmniWheel) for wheel in wheels):
-        raise validate.fail(element, f"wheels = {len(wheels)} things", "give at least three records of add_omni_wheel")
+        raise validate.fail(
+            element, f"wheels (length {len(wheels)}) are not three or more OmniWheels", "give results of add_omni_wheel"
+        )
     speeds = np.array([[wheel.ideal(motion) for motion in np.eye(3)] for wheel in wheels])
     size = np.linalg.svd(speeds, compute_uv=False)
     if size[-1] < SINGULAR * size[0]:
-        rule = "the wheels leave a motion of the platform free"
-        raise validate.fail(element, rule, "turn their axles or their rollers, or add a wheel")
+        rule = "the wheels cannot drive all motions of the platform"
+        raise validate.fail(element, rule, "change the direction of an axle or the roller angles, or add a wheel")
     tendons = [
         builder.add_tendon(
             [(wheel.spin, float(x)) for wheel, x in zip(wheels, factors, strict=True) if abs(x) > 1e-12],

@@ -54,11 +54,11 @@ class OmniWheel:
             velocity: velocity of the platform's origin along the platform's x and y axes (m/s), and the yaw rate
                 (rad/s). The platform's z axis is up.
         """
-        vx, vy, turn = validate.numbers("OmniWheel.ideal", "velocity", velocity, 3)
+        vx, vy, yaw_rate = validate.numbers("OmniWheel.ideal", "velocity", velocity, 3)
         x, y, _ = self.xform.position
-        forward, aside, _ = self.xform.inverse().rotate((vx - turn * y, vy + turn * x, 0.0))
+        forward, sideways, _ = self.xform.inverse().rotate((vx - yaw_rate * y, vy + yaw_rate * x, 0.0))
         steady = self.reach / math.sin(self.reach)
-        return float(forward + aside * math.tan(self.roller_angle) * steady) / self.radius
+        return float(forward + sideways * math.tan(self.roller_angle) * steady) / self.radius
 
 
 def add_omni_wheel(
@@ -110,11 +110,11 @@ def add_omni_wheel(
     reach = _checked_reach(element, radius, rollers, roller_radius, roller_angle, gap)
     part, r, axle = ModelBuilder(), float(roller_radius), float(radius - roller_radius)
     inside = axle - r
-    along, across = 0.5 * inside**2, 0.25 * inside**2 + r * r / 3.0
+    axial, transverse = 0.5 * inside**2, 0.25 * inside**2 + r * r / 3.0
     mass = validate.positive(element, "hub_mass", hub_mass)
-    hub = part.add_body(mass, (mass * across, mass * along, mass * across), label="hub")
-    lying = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
-    part.add_visual(hub, "cylinder", inside, half_length=r, xform=lying, color=color, label="hub")
+    hub = part.add_body(mass, (mass * transverse, mass * axial, mass * transverse), label="hub")
+    axle_along_y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+    part.add_visual(hub, "cylinder", inside, half_length=r, xform=axle_along_y, color=color, label="hub")
     part.add_joint_revolute(-1, hub, axis=(0, 1, 0), label="spin")
     mass = validate.positive(element, "roller_mass", roller_mass)
     barrel, sizes = shape_type("barrel"), _barrel(radius, r, roller_angle, reach)

@@ -15,9 +15,9 @@ from gpusim.typing import Array, Vector
 def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vector]) -> tuple[Array, Array]:
     """Check that two points of a part are different, and return the points."""
     first, second = (f"{name}.{field}" if name else field for field, _ in (a, b))
-    start, end = (validate.numbers(element, word, point, 3) for word, (_, point) in ((first, a), (second, b)))
+    start, end = (validate.numbers(element, label, point, 3) for label, (_, point) in ((first, a), (second, b)))
     if np.linalg.norm(end - start) < 1e-6:
-        raise validate.fail(element, f"{first} and {second} are one point", "place them apart")
+        raise validate.fail(element, f"{first} and {second} are one point", "give two different points")
     return start, end
 
 
@@ -159,6 +159,6 @@ def bar(element: str, name: str, start: Array, end: Array, mass: Any, radius: An
     """Return the mass properties of a round bar between two points."""
     m, r = (validate.positive(element, f"{name}.{key}", value) for key, value in (("mass", mass), ("radius", radius)))
     length = float(np.linalg.norm(end - start))
-    along = np.outer(end - start, end - start) / length**2
-    across = m * (length**2 / 12.0 + r * r / 4.0)
-    return Solid(m, 0.5 * (start + end), 0.5 * m * r * r * along + across * (np.eye(3) - along))
+    axial = np.outer(end - start, end - start) / length**2
+    transverse = m * (length**2 / 12.0 + r * r / 4.0)
+    return Solid(m, 0.5 * (start + end), 0.5 * m * r * r * axial + transverse * (np.eye(3) - axial))

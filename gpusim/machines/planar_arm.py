@@ -23,7 +23,7 @@ STEP = 1e-6
 """Step of central differences, rad."""
 DEAD_CENTER = 1e-3
 """Minimum lever arm of a cylinder or link, relative to the length of the cylinder or link."""
-Place = tuple[complex, complex]
+PlanarPose = tuple[complex, complex]
 Point = tuple[float, float]
 
 
@@ -83,14 +83,14 @@ class FourBar:
 
     def close(self, pivot: complex, ear: complex) -> complex:
         """Return the point where rocker and link meet: an intersection of the circles about ``pivot`` and ``ear``."""
-        way = ear - pivot
-        distance = abs(way)
+        offset = ear - pivot
+        distance = abs(offset)
         a, b = self.rocker_length, self.link_length
         along = (a * a - b * b + distance * distance) / (2.0 * distance) if distance > 0.0 else 2.0 * a
         square = a * a - along * along
         if square <= (DEAD_CENTER * a) ** 2:
             raise NotClosed
-        return complex(pivot + way / distance * (along + 1j * self.side * np.sqrt(square)))
+        return complex(pivot + offset / distance * (along + 1j * self.side * np.sqrt(square)))
 
 
 @dataclass(frozen=True)
@@ -121,55 +121,55 @@ class Mechanism:
     weights: dict[str, tuple[float, complex]] = field(default_factory=dict)
     rams: list[Ram] = field(default_factory=list)
 
-    def places(self, turns: Sequence[float] | Array) -> dict[str, Place]:
-        """Return origin o_k and direction e_k of every part at hinge angles ``turns`` (rad).
+    def poses(self, angles: Sequence[float] | Array) -> dict[str, PlanarPose]:
+        """Return origin o_k and direction e_k of every part at the hinge angles ``angles`` (rad).
 
         Raises:
             NotClosed: a four-bar linkage cannot close.
         """
-        found: dict[str, Place] = {BASE: (0j, 1 + 0j)}
-        for hinge, turn in zip(self.hinges, turns, strict=True):
-            origin, along = found[hinge.parent]
-            found[hinge.name] = origin + along * hinge.at, along * np.exp(1j * (hinge.pose + turn))
+        poses: dict[str, PlanarPose] = {BASE: (0j, 1 + 0j)}
+        for hinge, angle in zip(self.hinges, angles, strict=True):
+            origin, along = poses[hinge.parent]
+            poses[hinge.name] = origin + along * hinge.at, along * np.exp(1j * (hinge.pose + angle))
         for loop in self.loops:
-            pivot, ear = locate(found[loop.stick], loop.pivot), locate(found[loop.bucket], loop.ear)
-            meet = loop.close(pivot, ear)
-            found[loop.rocker] = pivot, (meet - pivot) / loop.rocker_length
-            found[loop.link] = meet, (ear - meet) / loop.link_length
-        return found
+            pivot, ear = locate(poses[loop.stick], loop.pivot), locate(poses[loop.bucket], loop.ear)
+            elbow = loop.close(pivot, ear)
+            poses[loop.rocker] = pivot, (elbow - pivot) / loop.rocker_length
+            poses[loop.link] = elbow, (ear - elbow) / loop.link_length
+        return poses
 
-    def lengths(self, places: Mapping[str, Place]) -> Array:
+    def lengths(self, poses: Mapping[str, PlanarPose]) -> Array:
         """Return the distance (m) between the pins of every cylinder."""
-        ends = [(locate(places[r.start], r.pins[0]), locate(places[r.end], r.pins[1])) for r in self.rams]
+        ends = [(locate(poses[r.start], r.pins[0]), locate(poses[r.end], r.pins[1])) for r in self.rams]
         return np.array([abs(end - start) for start, end in ends])
 
-    def potential(self, places: Mapping[str, Place], forces: Sequence[PointForce]) -> float:
+    def potential(self, poses: Mapping[str, PlanarPose], forces: Sequence[PointForce]) -> float:
         """Return the potential energy (J) of the weights and of the constant forces."""
-        pulls = [(mass * self.gravity, locate(places[part], com)) for part, (mass, com) in self.weights.items()]
-        pulls += [(complex(*f.force), locate(places[f.part], complex(*f.point))) for f in forces]
+        pulls = [(mass * self.gravity, locate(poses[part], com)) for part, (mass, com) in self.weights.items()]
+        pulls += [(complex(*f.force), locate(poses[f.part], complex(*f.point))) for f in forces]
         return -float(sum((pull.conjugate() * point).real for pull, point in pulls))
 
-    def slopes(self, turns: Array, forces: Sequence[PointForce]) -> tuple[Array, Array]:
+    def slopes(self, angles: Array, forces: Sequence[PointForce]) -> tuple[Array, Array]:
         """Return dL/dq, (hinges, cylinders) (m), and dV/dq, (hinges,) (N m)."""
         levers, torques = [], []
-        for k in range(len(turns)):
-            step = STEP * np.eye(len(turns))[k]
-            ends = [self.places(turns + sign * step) for sign in (1.0, -1.0)]
+        for k in range(len(angles)):
+            step = STEP * np.eye(len(angles))[k]
+            ends = [self.poses(angles + sign * step) for sign in (1.0, -1.0)]
             levers.append((self.lengths(ends[0]) - self.lengths(ends[1])) / (2.0 * STEP))
             torques.append((self.potential(ends[0], forces) - self.potential(ends[1], forces)) / (2.0 * STEP))
-        return np.array(levers).reshape(len(turns), len(self.rams)), np.array(torques)
+        return np.array(levers).reshape(len(angles), len(self.rams)), np.array(torques)
 
-    def static(self, element: str, turns: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
+    def static(self, element: str, angles: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
         """Return the static forces of all cylinders.
 
         Redundant cylinders share the load (minimum-norm solution).
         """
-        lengths = self.lengths(self.places(turns))
-        levers, torques = self.slopes(turns, forces)
-        held = np.any(np.abs(levers) >= DEAD_CENTER * lengths, axis=1)
-        loose = [hinge.name for hinge, well in zip(self.hinges, held, strict=True) if not well]
-        if loose:
-            rule = f"no cylinder has a lever on the hinge of '{loose[0]}'"
+        lengths = self.lengths(self.poses(angles))
+        levers, torques = self.slopes(angles, forces)
+        has_lever = np.any(np.abs(levers) >= DEAD_CENTER * lengths, axis=1)
+        unactuated = [hinge.name for hinge, actuated in zip(self.hinges, has_lever, strict=True) if not actuated]
+        if unactuated:
+            rule = f"no cylinder has a lever on the hinge of '{unactuated[0]}'"
             raise validate.fail(element, rule, "give every hinge a cylinder, with pins that are not in line with it")
         push = np.linalg.lstsq(levers, torques, rcond=None)[0]
         if np.abs(levers @ push - torques).max() > 1e-6 * max(1.0, float(np.abs(torques).max())):
@@ -182,6 +182,6 @@ class Mechanism:
         )
 
 
-def locate(place: Place, point: complex) -> complex:
+def locate(pose: PlanarPose, point: complex) -> complex:
     """Convert a point from a part's frame to the arm's frame."""
-    return place[0] + place[1] * point
+    return pose[0] + pose[1] * point

@@ -22,7 +22,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import WORLD
-from gpusim.machines.linkage import STAY, UP, Steering, Unreachable
+from gpusim.machines.linkage import IDENTITY, UP, Steering, Unreachable
 from gpusim.machines.parts import TieRod
 from gpusim.machines.suspensions import Suspension
 from gpusim.machines.tie_rods import lateral_tie_rod
@@ -84,7 +84,7 @@ class SteeringRack:
             for _ in range(STEPS):
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if _reaches(steering, middle) else (low, middle)
-            rule = f"travel = {self.travel:g} m is farther than arm and tie rod reach, {low:.3g} m"
+            rule = f"travel = {self.travel:g} m is above {low:.3g} m, the reach of arm and tie rod"
             raise validate.fail(element, rule, "give a shorter travel, a longer arm, or parallel steering")
         return rod
 
@@ -100,18 +100,18 @@ class SteeringRack:
             ModelError: a tie rod is too short for the travel, or ``corners`` are not two suspensions with tie rods.
         """
         if len(corners) < 2 or any(corner.tie_rod is None for corner in corners):
-            rule = "corners are not two suspensions with its tie rods"
-            raise validate.fail(f"steering rack '{self.label}'", rule, "give the steered ones, left and right")
-        shift, found = -command if self.arm > 0.0 else command, []
+            rule = "corners are not two suspensions with tie rods of this rack"
+            raise validate.fail(f"steering rack '{self.label}'", rule, "give the steered suspensions, left and right")
+        shift, headings = -command if self.arm > 0.0 else command, []
         for corner in corners:
             side = -1.0 if corner.mirror else 1.0
             try:
-                axle = corner.linkage.moves(0.0, np.array([0.0, side * shift, 0.0]))["hub"].turn[:, 1]
+                axle = corner.linkage.moves(0.0, np.array([0.0, side * shift, 0.0]))["hub"].rotation[:, 1]
             except Unreachable:
-                rule = f"at {command:g} m the tie rod of '{corner.label}' ends"
+                rule = f"the tie rod of '{corner.label}' is too short for {command:g} m"
                 raise validate.fail(f"steering rack '{self.label}'", rule, "give a smaller travel") from None
-            found.append(side * math.atan2(-axle[0], axle[1]))
-        return tuple(found)
+            headings.append(side * math.atan2(-axle[0], axle[1]))
+        return tuple(headings)
 
     def steering_angle(self, corners: Sequence[Suspension], command: float) -> float:
         """Return the angle (rad) of the bicycle model's front wheel, from the mean cotangent of the wheel angles."""
@@ -132,8 +132,8 @@ class SteeringRack:
                 break
             before = travel
         else:
-            most = self.steering_angle(corners, self.travel)
-            rule = f"angle = {angle:g} rad is beyond the {most:.3g} rad that its travel gives"
+            max_angle = self.steering_angle(corners, self.travel)
+            rule = f"angle = {angle:g} rad is above {max_angle:.3g} rad, the angle at its maximum travel"
             raise validate.fail(f"steering rack '{self.label}'", rule, "give a smaller angle, or a longer travel")
         if angle == 0.0:
             return 0.0
@@ -147,7 +147,7 @@ def _reaches(steering: Steering, travel: float) -> bool:
     """Return whether the tie rod allows the rack's travel to both sides."""
     try:
         for shift in (travel, -travel):
-            steering.move({"hub": STAY}, np.array([0.0, shift, 0.0]))
+            steering.move({"hub": IDENTITY}, np.array([0.0, shift, 0.0]))
     except Unreachable:
         return False
     return True
@@ -195,11 +195,11 @@ def add_steering_rack(
     """
     element = f"steering rack '{label}'"
     host = b.check_body(element, "chassis", chassis)
-    place = validate.numbers(element, "at", at, 3)
-    reach, length = validate.positive(element, "travel", travel), validate.number(element, "arm", arm)
+    position = validate.numbers(element, "at", at, 3)
+    max_travel, length = validate.positive(element, "travel", travel), validate.number(element, "arm", arm)
     validate.choice(element, "mode", mode, MODES)
-    if reach >= abs(length):
-        rule = f"travel = {reach:g} m is not below the steering arm's length, {abs(length):g} m"
+    if max_travel >= abs(length):
+        rule = f"travel = {max_travel:g} m is not below the steering arm's length, {abs(length):g} m"
         raise validate.fail(element, rule, "give a shorter travel or a longer arm")
     if not 0.0 < validate.number(element, "angle", angle) <= STEEPEST:
         rule = f"angle = {angle:g} rad is not within 0 to {STEEPEST:g}"
@@ -211,20 +211,20 @@ def add_steering_rack(
         raise validate.fail(element, rule, 'give both in m, or mode="parallel"')
     m = validate.positive(element, "mass", mass)
     start = Transform() if host == WORLD else b.bodies[host].xform
-    pose = Transform(start.apply(place), start.rotation)
-    wide = max(half, 2.0 * reach)
-    across, along = m * (wide**2 / 3.0 + RACK_RADIUS**2 / 4.0), 0.5 * m * RACK_RADIUS**2
-    rack = b.add_body(m, (across, along, across), xform=pose, label=f"{label}_rack")
-    lying = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
-    b.add_visual(rack, "capsule", RACK_RADIUS, 0.6 * wide, xform=lying)
-    left = -math.copysign(1.0, length)  # a rear steering arm steers left if its end moves right
+    pose = Transform(start.apply(position), start.rotation)
+    half_width = max(half, 2.0 * max_travel)
+    transverse, axial = m * (half_width**2 / 3.0 + RACK_RADIUS**2 / 4.0), 0.5 * m * RACK_RADIUS**2
+    rack = b.add_body(m, (transverse, axial, transverse), xform=pose, label=f"{label}_rack")
+    along_y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+    b.add_visual(rack, "capsule", RACK_RADIUS, 0.6 * half_width, xform=along_y)
+    direction = -math.copysign(1.0, length)  # a rear steering arm steers left if its end moves right
     joint = b.add_joint_prismatic(
-        host, rack, axis=(0.0, left, 0.0), at=pose, limit_lower=-reach, limit_upper=reach, label=label
+        host, rack, axis=(0.0, direction, 0.0), at=pose, limit_lower=-max_travel, limit_upper=max_travel, label=label
     )
     servo = b.add_servo(joint, stiffness=stiffness, damping=damping, effort_limit=force, label=label)
     if mode == "parallel":
         base, half = math.inf, 0.0
-    return SteeringRack(label, rack, joint, servo, reach, length, base, half, float(angle))
+    return SteeringRack(label, rack, joint, servo, max_travel, length, base, half, float(angle))
 
 
 @dataclass(frozen=True)
@@ -272,21 +272,21 @@ def add_trailer_hitch(
     element = f"trailer hitch '{label}'"
     front, rear = b.check_body(element, "tractor", tractor), b.check_body(element, "trailer", trailer)
     if WORLD in (front, rear) or front == rear:
-        raise validate.fail(element, "tractor and trailer are not two bodies", "give the index of each")
-    place = b.bodies[front].xform.apply(validate.numbers(element, "at", at, 3))
-    most = validate.positive(element, "limit", limit, infinite=True)
-    point = (float(place[0]), float(place[1]), float(place[2]))
-    frame = Transform(place, b.bodies[front].xform.rotation)
+        raise validate.fail(element, "tractor and trailer are not two bodies", "give the indices of two bodies")
+    origin = b.bodies[front].xform.apply(validate.numbers(element, "at", at, 3))
+    max_angle = validate.positive(element, "limit", limit, infinite=True)
+    point = (float(origin[0]), float(origin[1]), float(origin[2]))
+    frame = Transform(origin, b.bodies[front].xform.rotation)
     losses: dict[str, Any] = {
         "damping": validate.not_negative(element, "damping", damping),
         "friction": validate.not_negative(element, "friction", friction),
     }
     validate.choice(element, "kind", kind, KINDS)
     if kind == "ball":
-        if math.isfinite(most) and most >= math.pi:
-            raise validate.fail(element, f"limit = {most:g} rad is half a turn or more", "give less, or leave it out")
-        joint = b.add_joint_ball(front, rear, at=frame, limit=most, label=label, **losses)
+        if math.isfinite(max_angle) and max_angle >= math.pi:
+            raise validate.fail(element, f"limit = {max_angle:g} rad is not below pi", "give less, or leave it out")
+        joint = b.add_joint_ball(front, rear, at=frame, limit=max_angle, label=label, **losses)
     else:
-        losses |= {"limit_lower": -most, "limit_upper": most}
+        losses |= {"limit_lower": -max_angle, "limit_upper": max_angle}
         joint = b.add_joint_revolute(front, rear, at=frame, axis=(0.0, 0.0, 1.0), label=label, **losses)
     return Hitch(joint, kind, point)

@@ -16,7 +16,7 @@ from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.machines.corner import Corner, Plan, Springs
 from gpusim.machines.linkage import (
-    STAY,
+    IDENTITY,
     Linkage,
     Move,
     Moves,
@@ -26,7 +26,7 @@ from gpusim.machines.linkage import (
     angle_between,
     hinge,
     rocker,
-    turned,
+    rotation_about,
 )
 from gpusim.machines.parts import Arm, Hub, TieRod, two_points
 from gpusim.transform import Transform
@@ -229,7 +229,7 @@ def add_sliding_pillar(
         raise validate.fail(corner.element, rule, "give the direction in which the hub moves up")
 
     def closing(q: float) -> Moves:
-        return {"chassis": STAY, "hub": Move(np.eye(3), q * along)}
+        return {"chassis": IDENTITY, "hub": Move(np.eye(3), q * along)}
 
     steering = corner.steering(tie_rod, lambda moves: (point, along))
     linkage = corner.linkage(closing, {"hub": hub.solid(corner.element)}, center, steering)
@@ -285,27 +285,30 @@ def add_macpherson_strut(
     axis, along = hinge(element, X, inner, outer, "lower"), (high - low) / np.linalg.norm(high - low)
     if abs(along[0]) > 1e-9 and tie_rod is None:
         raise validate.fail(element, "without a tie rod top and foot must have the same x", "align them, or steer it")
-    reach = high - outer
+    strut = high - outer
     flat = np.eye(3) - np.outer(X, X) if tie_rod is None else np.eye(3)
 
     def closing(q: float) -> Moves:
-        arm = turned(axis, q, inner)
+        arm = rotation_about(axis, q, inner)
         ball = arm(outer)
-        way = high - ball
+        moved_strut = high - ball
         # First find the slide of the strut, then the hub rotation that aligns the strut with the top.
-        half = float(reach @ along)
-        inside = half**2 - float(reach @ reach - way @ way)
+        along_strut = float(strut @ along)
+        inside = along_strut**2 - float(strut @ strut - moved_strut @ moved_strut)
         if inside <= 0.0:
             raise Unreachable
-        start, end = flat @ (reach + (math.copysign(math.sqrt(inside), half) - half) * along), flat @ way
-        about = np.cross(start, end)
-        size = float(np.linalg.norm(about))
-        carrier = turned(about / (size or 1.0), math.atan2(size, float(start @ end)), outer)
-        return {"chassis": STAY, "lower": arm, "hub": Move(carrier.turn, carrier.shift + ball - outer)}
+        start, end = (
+            flat @ (strut + (math.copysign(math.sqrt(inside), along_strut) - along_strut) * along),
+            flat @ moved_strut,
+        )
+        normal = np.cross(start, end)
+        size = float(np.linalg.norm(normal))
+        carrier = rotation_about(normal / (size or 1.0), math.atan2(size, float(start @ end)), outer)
+        return {"chassis": IDENTITY, "lower": arm, "hub": Move(carrier.rotation, carrier.shift + ball - outer)}
 
     def follow(moves: Moves) -> Moves:
-        turn = moves["hub"].turn
-        return {"rod": Move(turn, high - turn @ high)}
+        rotation = moves["hub"].rotation
+        return {"rod": Move(rotation, high - rotation @ high)}
 
     def kingpin(moves: Moves) -> tuple[Array, Array]:
         ball = moves["lower"](outer)
@@ -348,11 +351,11 @@ def _arm(
     pin = validate.direction(element, "kingpin", kingpin)
 
     def closing(q: float) -> Moves:
-        move = turned(axis, q, inner)
-        return {"chassis": STAY, "arm": move, "hub": move}
+        move = rotation_about(axis, q, inner)
+        return {"chassis": IDENTITY, "arm": move, "hub": move}
 
     def line(moves: Moves) -> tuple[Array, Array]:
-        return moves["arm"](outer), moves["arm"].turn @ pin
+        return moves["arm"](outer), moves["arm"].rotation @ pin
 
     solids = {"arm": arm.solid(element, "arm"), "hub": hub.solid(element)}
     if tie_rod is None:
@@ -382,17 +385,17 @@ def _four_bar(
     element, center = corner.element, corner.center(hub)
     (low, foot), (high, head) = corner.ends("lower", lower), corner.ends("upper", upper)
     if np.linalg.norm(np.cross(axis, head - foot)) < 1e-6:
-        rule = "lower.outer and upper.outer are one point across the hinges"
-        raise validate.fail(element, rule, "place them one above the other")
+        rule = "lower.outer and upper.outer coincide, seen along the hinges"
+        raise validate.fail(element, rule, "move one of them up or down")
     axis = hinge(element, axis, low, foot, "lower")
 
     def closing(q: float) -> Moves:
-        arm = turned(axis, q, low)
+        arm = rotation_about(axis, q, low)
         moved = arm(foot)
-        other = turned(axis, rocker(axis, high, head, foot, moved), high)
-        carrier = turned(axis, angle_between(axis, head - foot, other(head) - moved), foot)
-        hub_move = Move(carrier.turn, carrier.shift + moved - foot)
-        return {"chassis": STAY, "lower": arm, "upper": other, "hub": hub_move}
+        other = rotation_about(axis, rocker(axis, high, head, foot, moved), high)
+        carrier = rotation_about(axis, angle_between(axis, head - foot, other(head) - moved), foot)
+        hub_move = Move(carrier.rotation, carrier.shift + moved - foot)
+        return {"chassis": IDENTITY, "lower": arm, "upper": other, "hub": hub_move}
 
     def kingpin(moves: Moves) -> tuple[Array, Array]:
         return moves["lower"](foot), moves["upper"](head) - moves["lower"](foot)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from gpusim import validate
-from gpusim.machines.linkage import STAY, UP, Steering, Unreachable, turned
+from gpusim.machines.linkage import IDENTITY, UP, Steering, Unreachable, rotation_about
 from gpusim.machines.parts import TieRod
 from gpusim.typing import Array, Vector
 
@@ -26,8 +26,8 @@ def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, floa
     """
     if angle == 0.0:
         return 0.0, 0.0
-    across = wheelbase / math.tan(abs(angle))
-    inner, outer = (math.atan2(wheelbase, across + side * 0.5 * track) for side in (-1.0, 1.0))
+    distance = wheelbase / math.tan(abs(angle))
+    inner, outer = (math.atan2(wheelbase, distance + side * 0.5 * track) for side in (-1.0, 1.0))
     return (inner, outer) if angle > 0.0 else (-outer, -inner)
 
 
@@ -87,24 +87,24 @@ def lateral_tie_rod(
         upper = next(slant for slant in steps if error(float(slant)) > 0.0)
     except (StopIteration, Unreachable):
         rule = f"no steering arm of {arm:g} m meets Ackermann's condition at angle = {angle:g} rad"
-        raise validate.fail(ELEMENT, rule, "give a smaller angle, a longer wheelbase, or inner farther in") from None
+        raise validate.fail(ELEMENT, rule, "give a smaller angle, a longer wheelbase, or a smaller inner") from None
     from scipy.optimize import brentq  # slow to import
 
     return rod(float(brentq(error, 0.0, float(upper))))
 
 
-def _rack(rod: TieRod, kingpin: Array, turn: float) -> float:
+def _rack(rod: TieRod, kingpin: Array, angle: float) -> float:
     """Return the rack position (m) for a rotation of the left wheel about the upright kingpin.
 
     Raises:
         Unreachable: the tie rod is too short, or the mechanism would pass a dead center.
     """
     steering = Steering(lambda moves: (kingpin, UP), *rod.ends(ELEMENT))
-    end = turned(UP, turn, kingpin)(steering.outer)
-    length, aside = float(np.linalg.norm(steering.outer - steering.inner)), float(end[0] - steering.inner[0])
-    if abs(aside) >= length:
+    end = rotation_about(UP, angle, kingpin)(steering.outer)
+    length, offset = float(np.linalg.norm(steering.outer - steering.inner)), float(end[0] - steering.inner[0])
+    if abs(offset) >= length:
         raise Unreachable
-    rack = float(end[1] - steering.inner[1]) - math.sqrt(length**2 - aside**2)
-    if abs(steering.move({"hub": STAY}, np.array([0.0, rack, 0.0]))[0] - turn) > SAME:
+    rack = float(end[1] - steering.inner[1]) - math.sqrt(length**2 - offset**2)
+    if abs(steering.move({"hub": IDENTITY}, np.array([0.0, rack, 0.0]))[0] - angle) > SAME:
         raise Unreachable
     return rack

@@ -66,8 +66,8 @@ class Shoe(Checked):
     def check(self, element: str, name: str) -> None:
         """Check the numbers and the sizes."""
         super().check(element, name)
-        for word, value in zip(("length", "width", "thickness"), size_of(element, self), strict=True):
-            validate.positive(element, f"{name}.size: {word}", value)
+        for dimension, value in zip(("length", "width", "thickness"), size_of(element, self), strict=True):
+            validate.positive(element, f"{name}.size: {dimension}", value)
 
 
 @dataclass(frozen=True)
@@ -186,13 +186,13 @@ class TorsionArm(Checked):
         angle = validate.number(element, f"{name}.angle", self.angle)
         if math.cos(angle) < 0.1:
             rule = (
-                f"{name}.angle = {angle:g} puts the hinge above or behind the wheel, so that its turn does not lift it"
+                f"{name}.angle = {angle:g} puts the hinge above or behind the wheel, so the arm cannot lift the wheel"
             )
             raise validate.fail(element, rule, "give an angle between -1.4 and 1.4 rad")
         low, high = validate.numbers(element, f"{name}.travel", self.travel, 2, infinite=True)
         if not low <= 0.0 <= high:
-            rule = f"{name}.travel = ({low:g}, {high:g}) does not hold 0, where it is built"
-            raise validate.fail(element, rule, "give (least, greatest), such as (-0.5, 0.6)")
+            rule = f"{name}.travel = ({low:g}, {high:g}) does not contain 0, the initial position"
+            raise validate.fail(element, rule, "give (minimum, maximum), such as (-0.5, 0.6)")
 
 
 @dataclass(frozen=True)
@@ -237,8 +237,8 @@ def size_of(element: str, shoe: Shoe) -> tuple[float, float, float]:
 
 def disk(mass: float, radius: float, width: float) -> tuple[float, float, float]:
     """Return the inertia of a solid disk about an axle along y."""
-    across = mass * (radius**2 / 4.0 + width**2 / 12.0)
-    return across, 0.5 * mass * radius**2, across
+    transverse = mass * (radius**2 / 4.0 + width**2 / 12.0)
+    return transverse, 0.5 * mass * radius**2, transverse
 
 
 def block(mass: float, size: tuple[float, float, float]) -> tuple[float, float, float]:

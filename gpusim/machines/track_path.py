@@ -67,8 +67,8 @@ class Wheels:
     @property
     def axis(self) -> Array:
         """Axis of the tensioner: unit vector from the sprocket's center to the idler's center."""
-        way = np.array([self.idler.x - self.sprocket.x, self.idler.z - self.sprocket.z])
-        unit: Array = way / np.linalg.norm(way)
+        offset = np.array([self.idler.x - self.sprocket.x, self.idler.z - self.sprocket.z])
+        unit: Array = offset / np.linalg.norm(offset)
         return unit
 
 
@@ -80,30 +80,34 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
     Raises:
         ModelError: the track is too short or too long for its path.
     """
-    turned = _entry_is_short(wheels)
-    used = _mirrored(wheels) if turned else wheels
-    reach = used.pitch
-    least, natural, most = (_length(used, shift) / used.pitch for shift in (-reach, 0.0, reach))
-    if most - least < MIN_GAIN or not least <= round(natural) <= most:
-        gain = (most - least) * used.pitch
-        rule = f"its idler hardly tightens it: moved by {2.0 * reach:g} m it makes the path longer by {gain:.2g} m"
-        raise validate.fail(element, rule, "place it farther from the sprocket than all road wheels and rollers")
+    is_mirrored = _is_entry_shorter(wheels)
+    oriented = _mirrored(wheels) if is_mirrored else wheels
+    pitch = oriented.pitch
+    low, natural, high = (_length(oriented, shift) / oriented.pitch for shift in (-pitch, 0.0, pitch))
+    if high - low < MIN_GAIN or not low <= round(natural) <= high:
+        gain = (high - low) * oriented.pitch
+        rule = f"its idler hardly tightens it: a shift by {2.0 * pitch:g} m lengthens the path by only {gain:.2g} m"
+        raise validate.fail(element, rule, "move it farther from the sprocket than all road wheels and rollers")
     count = round(natural) if shoes is None else shoes
-    if not least <= count <= most:
-        word, way = ("short", "nearer to") if natural > count else ("long", "away from")
-        rule = f"a track of shoes = {count} is too {word} for its path of {natural * used.pitch:.4g} m"
-        move = float(f"{0.5 * (count - natural) * used.pitch:.2g}")
-        other = f", or move the idler about {abs(move):g} m {way} the sprocket" if _fits(used, move, count) else ""
-        raise validate.fail(element, rule, f"give shoes = {round(natural)}{other}")
+    if not low <= count <= high:
+        problem, direction = ("short", "nearer to") if natural > count else ("long", "away from")
+        rule = f"a track of shoes = {count} is too {problem} for its path of {natural * oriented.pitch:.4g} m"
+        move = float(f"{0.5 * (count - natural) * oriented.pitch:.2g}")
+        hint = (
+            f", or move the idler about {abs(move):g} m {direction} the sprocket"
+            if _can_close(oriented, move, count)
+            else ""
+        )
+        raise validate.fail(element, rule, f"give shoes = {round(natural)}{hint}")
 
     def error(shift: float) -> float:
-        return _length(used, shift) / used.pitch - count
+        return _length(oriented, shift) / oriented.pitch - count
 
     from scipy.optimize import brentq  # slow to import
 
-    shift = float(brentq(error, -reach, reach, xtol=1e-15, rtol=1e-15))
-    pins, strands = _march(used, shift, count)
-    if turned:
+    shift = float(brentq(error, -pitch, pitch, xtol=1e-15, rtol=1e-15))
+    pins, strands = _closed_pins(oriented, shift, count)
+    if is_mirrored:
         pins = pins[::-1] * (-1.0, 1.0)
         strands = -strands[::-1] * (-1.0, 1.0)
     return Path(pins, shift, strands)
@@ -116,36 +120,36 @@ def gaps(path: Path, circle: Circle) -> tuple[float, float]:
         path: the convex path. Links steeper than 60 degrees belong neither to the lower nor to the upper run.
         circle: the wheel.
     """
-    ways = np.diff(path.pins, axis=0)
-    ways /= np.linalg.norm(ways, axis=1)[:, None]
-    to = np.array([circle.x, circle.z]) - path.pins[:-1]
-    inside = ways[:, 0] * to[:, 1] - ways[:, 1] * to[:, 0] - circle.radius
-    lower, upper = (inside[side * ways[:, 0] > 0.5].min(initial=np.inf) for side in (1.0, -1.0))
+    directions = np.diff(path.pins, axis=0)
+    directions /= np.linalg.norm(directions, axis=1)[:, None]
+    offsets = np.array([circle.x, circle.z]) - path.pins[:-1]
+    inside = directions[:, 0] * offsets[:, 1] - directions[:, 1] * offsets[:, 0] - circle.radius
+    lower, upper = (inside[side * directions[:, 0] > 0.5].min(initial=np.inf) for side in (1.0, -1.0))
     return float(lower), float(upper)
 
 
-def _fits(wheels: Wheels, move: float, count: int) -> bool:
+def _can_close(wheels: Wheels, move: float, count: int) -> bool:
     """Return whether ``count`` shoes form a closed loop if the idler moves by ``move`` (m)."""
     _, idler, *_ = _circles(wheels, move)
     others = (wheels.sprocket, *wheels.others)
     if any(math.hypot(idler.x - c.x, idler.z - c.z) < idler.radius + c.radius for c in others):
         return False
-    least, most = (_length(wheels, move + shift) / wheels.pitch for shift in (-wheels.pitch, wheels.pitch))
-    return most - least >= MIN_GAIN and least <= count <= most
+    min_count, max_count = (_length(wheels, move + shift) / wheels.pitch for shift in (-wheels.pitch, wheels.pitch))
+    return max_count - min_count >= MIN_GAIN and min_count <= count <= max_count
 
 
 def _mirrored(wheels: Wheels) -> Wheels:
     """Return the wheels, mirrored in x."""
-    turn = [Circle(-c.x, c.z, c.radius) for c in (wheels.sprocket, wheels.idler, *wheels.others)]
-    return Wheels(turn[0], turn[1], tuple(turn[2:]), wheels.pitch, wheels.teeth)
+    circles = [Circle(-c.x, c.z, c.radius) for c in (wheels.sprocket, wheels.idler, *wheels.others)]
+    return Wheels(circles[0], circles[1], tuple(circles[2:]), wheels.pitch, wheels.teeth)
 
 
-def _entry_is_short(wheels: Wheels) -> bool:
+def _is_entry_shorter(wheels: Wheels) -> bool:
     """Return whether the run that enters the sprocket is shorter than the run that leaves it."""
-    return _run(wheels) < _run(_mirrored(wheels))
+    return _entry_length(wheels) < _entry_length(_mirrored(wheels))
 
 
-def _run(wheels: Wheels) -> float:
+def _entry_length(wheels: Wheels) -> float:
     """Return the length of the straight run that enters the sprocket, m."""
     start, circle, _ = _entry(wheels, 0.0)
     return math.hypot(start[0] - circle.x, start[1] - circle.z)
@@ -165,11 +169,11 @@ def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
     for other in others:
         dx, dz = hub.x - other.x, hub.z - other.z
         heading = math.atan2(dz, dx) + math.asin((other.radius - hub.radius) / math.hypot(dx, dz))
-        left = np.array([-math.sin(heading), math.cos(heading)])
-        line = left @ (hub.x, hub.z) - hub.radius
-        least = float(min(left @ (c.x, c.z) - c.radius - line for c in others))
-        if not best or least > best[0][0]:
-            best = [(least, other, heading)]
+        normal = np.array([-math.sin(heading), math.cos(heading)])
+        line = normal @ (hub.x, hub.z) - hub.radius
+        clearance = float(min(normal @ (c.x, c.z) - c.radius - line for c in others))
+        if not best or clearance > best[0][0]:
+            best = [(clearance, other, heading)]
     _, circle, heading = best[0]
     corner = 0.5 * wheels.pitch / math.sin(math.pi / wheels.teeth)
     start = np.array([hub.x + corner * math.sin(heading), hub.z - corner * math.cos(heading)])
@@ -183,41 +187,41 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
     return heading + (angle - heading + TOUCH) % (2.0 * math.pi) - TOUCH
 
 
-def _walk(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
+def _open_path(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
     """Return the pins of the track for links of one pitch, without closing the last gap."""
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first
     pins, strands, on_idler = [end], [np.zeros(2), np.zeros(2)], False
     while True:
-        ways = [_tangent(pins[-1], circle, heading) for circle in circles]
-        home = math.inf
+        headings = [_tangent(pins[-1], circle, heading) for circle in circles]
+        closing_heading = math.inf
         if heading - first > math.pi:  # more than half of the track
-            home = _tangent(pins[-1], Circle(end[0], end[1], 0.0), heading)
-        aim = min(range(len(ways)), key=ways.__getitem__)
-        heading = min(ways[aim], home)
+            closing_heading = _tangent(pins[-1], Circle(end[0], end[1], 0.0), heading)
+        nearest = min(range(len(headings)), key=headings.__getitem__)
+        heading = min(headings[nearest], closing_heading)
         unit = np.array([math.cos(heading), math.sin(heading)])
-        if aim == 1 and home > ways[1]:
+        if nearest == 1 and closing_heading > headings[1]:
             if not on_idler:
                 strands[0] = unit
             on_idler = True
         elif on_idler:
             strands[1], on_idler = unit, False
-        if home <= ways[aim]:
+        if closing_heading <= headings[nearest]:
             return pins, end, np.array(strands)
         pins.append(pins[-1] + wheels.pitch * unit)
 
 
 def _length(wheels: Wheels, shift: float) -> float:
     """Return the length of the track (m)."""
-    pins, end, _ = _walk(wheels, shift)
+    pins, end, _ = _open_path(wheels, shift)
     return (len(pins) - 1) * wheels.pitch + float(np.linalg.norm(end - pins[-1]))
 
 
-def _march(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
+def _closed_pins(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
     """Return all pins, with interpolation of the last pins to close the track."""
-    pins, end, strands = _walk(wheels, shift)
-    rest = count + 1 - len(pins)
+    pins, end, strands = _open_path(wheels, shift)
+    missing = count + 1 - len(pins)
     last = pins[-1]
-    shares = (np.arange(1, rest + 1) / rest)[:, None] if rest else np.zeros((0, 1))
-    return np.concatenate([np.array(pins), last + shares * (end - last)]), strands
+    fractions = (np.arange(1, missing + 1) / missing)[:, None] if missing else np.zeros((0, 1))
+    return np.concatenate([np.array(pins), last + fractions * (end - last)]), strands

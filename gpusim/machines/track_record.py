@@ -80,13 +80,13 @@ class Track:
         if self.chassis < 0:
             return np.zeros(sim.num_worlds)
         body = f"body.{self.chassis_label}"
-        origin, turn = self._pose(sim)
+        origin, rotation = self._pose(sim)
         center = _read(sim, f"{body}.center_of_mass")
         spin = np.cross(_read(sim, f"{body}.angular_velocity"), origin - center)
         velocity = _read(sim, f"{body}.linear_velocity") + spin
-        forward = rotations.matvec(turn, self.xform.rotate((1.0, 0.0, 0.0)))
-        share: Array = np.sum(velocity * forward, axis=-1)
-        return share
+        forward = rotations.matvec(rotation, self.xform.rotate((1.0, 0.0, 0.0)))
+        forward_speed: Array = np.sum(velocity * forward, axis=-1)
+        return forward_speed
 
     def slip(self, sim: Simulation) -> Array:
         """Return the slip 1 - v/v_track of the chassis, (num_worlds,), or 0 if the track is slower than 1 mm/s.
@@ -120,21 +120,21 @@ class Track:
 
     def _pose(self, sim: Simulation) -> tuple[Array, Array]:
         """Return the origin of the track in the world (num_worlds, 3), and the chassis' rotation matrices."""
-        turn = rotations.matrix_from_quaternion(_read(sim, f"body.{self.chassis_label}.orientation"))
-        place = _read(sim, f"body.{self.chassis_label}.position")
-        return place + rotations.matvec(turn, self.xform.position), turn
+        rotation = rotations.matrix_from_quaternion(_read(sim, f"body.{self.chassis_label}.orientation"))
+        position = _read(sim, f"body.{self.chassis_label}.position")
+        return position + rotations.matvec(rotation, self.xform.position), rotation
 
     def _pin_points(self, sim: Simulation) -> tuple[Array, Array]:
         """Return the positions of the front and the rear pin of each shoe, (num_worlds, shoes, 3), m."""
         self._needs_shoes("pins")
-        names = [f"body.{self.label}_shoe{k}.{what}" for k in range(self.count) for what in ("position", "orientation")]
+        names = [f"body.{self.label}_shoe{k}.{part}" for k in range(self.count) for part in ("position", "orientation")]
         seen = _host(sim.observe(names).read()).reshape(sim.num_worlds, self.count, 7)
         half = rotations.matvec(rotations.matrix_from_quaternion(seen[..., 3:]), np.array([0.5 * self.pitch, 0.0, 0.0]))
         return seen[..., :3] + half, seen[..., :3] - half
 
-    def _needs_shoes(self, what: str) -> None:
+    def _needs_shoes(self, quantity: str) -> None:
         if not self.shoes:
-            rule = f"a track with surface_speed = True has no {what}"
+            rule = f"a track with surface_speed = True has no {quantity}"
             raise validate.fail(f"track '{self.label}'", rule, "build it with shoes")
 
 

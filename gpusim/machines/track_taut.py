@@ -20,13 +20,13 @@ CLOSED = 1e-12
 """Errors of lengths and gaps, in pitches, below which the iteration ends."""
 EXACT, OVERLAP = 1e-10, 1e-7
 """Accepted errors of lengths and gaps, in pitches."""
-LEVEL = 1e-11
+GRADIENT_TOLERANCE = 1e-11
 """Gradient of the merit function below which Newton's method ends."""
 TOUCHING = 1e-6
 """Minimum force on a link that lies on the idler, relative to the idler's spring force."""
-NEAR = 1e-3
+CONTACT_GAP = 1e-3
 """Gap, in pitches, below which a link and a wheel touch at the start of the iteration."""
-REACH = 1.0
+CONTACT_RANGE = 1.0
 """Maximum distance, in pitches, between the middle of a link and a wheel that may touch the link."""
 STEP = 1e-6
 """Step of the finite differences for Hessians."""
@@ -42,91 +42,91 @@ class _Loop:
         self.radii = np.array([c.radius for c in circles]) / self.pitch
         pins = path.pins[:-1] / self.pitch
         count = len(pins)
-        ways = pins - self.centers[0]
-        on = np.hypot(*ways.T) < 0.5 / np.sin(np.pi / wheels.teeth) + 1e-6
-        self.held = int(np.argmin(np.where(on, ways @ self.axis, np.inf)))
-        self.free = np.delete(np.arange(2 * count + 1), [2 * self.held, 2 * self.held + 1])
+        offsets = pins - self.centers[0]
+        on_sprocket = np.hypot(*offsets.T) < 0.5 / np.sin(np.pi / wheels.teeth) + 1e-6
+        self.fixed_pin = int(np.argmin(np.where(on_sprocket, offsets @ self.axis, np.inf)))
+        self.free = np.delete(np.arange(2 * count + 1), [2 * self.fixed_pin, 2 * self.fixed_pin + 1])
         self.start = np.append(pins.reshape(-1), path.shift / self.pitch)
         first = 2 * np.arange(count)[:, None] + np.arange(2)
-        self.places = np.concatenate([first, np.roll(first, -1, axis=0), np.full((count, 1), 2 * count)], axis=1)
+        self.indices = np.concatenate([first, np.roll(first, -1, axis=0), np.full((count, 1), 2 * count)], axis=1)
         self.tension = np.full(count, 0.5)
         # A wheel pushes a link of a taut chain by the tension times half the sum of the angles at the link's ends.
-        turns = _turns(pins)
-        gaps = self.errors(self.start[self.places])[1]
-        self.push = np.where(gaps < NEAR, 0.25 * (turns + np.roll(turns, -1))[:, None], 0.0)
+        angles = _pin_angles(pins)
+        gaps = self.errors(self.start[self.indices])[1]
+        self.push = np.where(gaps < CONTACT_GAP, 0.25 * (angles + np.roll(angles, -1))[:, None], 0.0)
 
-    def errors(self, own: Array) -> tuple[Array, Array]:
+    def errors(self, unknowns: Array) -> tuple[Array, Array]:
         """Return the elongation of each link (..., n), and its gap to each wheel (..., n, wheels), in track pitches."""
-        length, along, to = self._frames(own)
-        side = along[..., None, 0] * to[..., 1] - along[..., None, 1] * to[..., 0]
-        far = np.sum(along[..., None, :] * to, axis=-1)
-        return length - 1.0, np.where(np.abs(far - 0.5) < REACH, side - self.radii, np.inf)
+        length, along, to_wheels = self._frames(unknowns)
+        side = along[..., None, 0] * to_wheels[..., 1] - along[..., None, 1] * to_wheels[..., 0]
+        position = np.sum(along[..., None, :] * to_wheels, axis=-1)
+        return length - 1.0, np.where(np.abs(position - 0.5) < CONTACT_RANGE, side - self.radii, np.inf)
 
-    def _frames(self, own: Array) -> tuple[Array, Array, Array]:
+    def _frames(self, unknowns: Array) -> tuple[Array, Array, Array]:
         """Return lengths and directions of the links, and the vectors from each link's first pin to the wheels."""
-        way = own[..., 2:4] - own[..., :2]
-        length = np.hypot(way[..., 0], way[..., 1])
-        to = self.centers - own[..., None, :2]
-        to[..., 1, :] += own[..., 4:] * self.axis
-        return length, way / length[..., None], to
+        link = unknowns[..., 2:4] - unknowns[..., :2]
+        length = np.hypot(link[..., 0], link[..., 1])
+        to_wheels = self.centers - unknowns[..., None, :2]
+        to_wheels[..., 1, :] += unknowns[..., 4:] * self.axis
+        return length, link / length[..., None], to_wheels
 
     def merit(self, x: Array) -> float:
         """Return the augmented Lagrangian."""
-        longer, gaps = self.errors(x[self.places])
-        links = self.tension * longer + 0.5 * STIFFNESS * longer**2
+        elongations, gaps = self.errors(x[self.indices])
+        links = self.tension * elongations + 0.5 * STIFFNESS * elongations**2
         wheels = np.maximum(self.push - STIFFNESS * gaps, 0.0) ** 2 / (2.0 * STIFFNESS)
         return float(-x[-1] + links.sum() + wheels.sum())
 
-    def slopes(self, own: Array) -> Array:
+    def slopes(self, unknowns: Array) -> Array:
         """Return the gradient of each link's merit with respect to the link's five unknowns, (..., n, 5)."""
-        length, along, to = self._frames(own)
-        left = np.stack([-along[..., 1], along[..., 0]], axis=-1)
-        far = np.sum(along[..., None, :] * to, axis=-1) / length[..., None]  # position of the wheel along the link
-        gaps = np.sum(left[..., None, :] * to, axis=-1) - self.radii
-        push = np.where(np.abs(far - 0.5) < REACH, np.maximum(self.push - STIFFNESS * gaps, 0.0), 0.0)
+        length, along, to_wheels = self._frames(unknowns)
+        normal = np.stack([-along[..., 1], along[..., 0]], axis=-1)
+        position = np.sum(along[..., None, :] * to_wheels, axis=-1) / length[..., None]  # along the link
+        gaps = np.sum(normal[..., None, :] * to_wheels, axis=-1) - self.radii
+        push = np.where(np.abs(position - 0.5) < CONTACT_RANGE, np.maximum(self.push - STIFFNESS * gaps, 0.0), 0.0)
         pull = (self.tension + STIFFNESS * (length - 1.0))[..., None] * along
-        first = np.sum(push * (1.0 - far), axis=-1)[..., None] * left - pull
-        second = np.sum(push * far, axis=-1)[..., None] * left + pull
-        return np.concatenate([first, second, -push[..., 1:2] * (left @ self.axis)[..., None]], axis=-1)
+        first = np.sum(push * (1.0 - position), axis=-1)[..., None] * normal - pull
+        second = np.sum(push * position, axis=-1)[..., None] * normal + pull
+        return np.concatenate([first, second, -push[..., 1:2] * (normal @ self.axis)[..., None]], axis=-1)
 
     def newton(self, x: Array) -> Array:
         """Return the unknowns that minimize the merit, by Newton's method."""
         for _ in range(MAX_STEPS):
             slope, hessian = self._derivatives(x)
-            if np.abs(slope).max() < LEVEL:
+            if np.abs(slope).max() < GRADIENT_TOLERANCE:
                 break
             step = np.zeros_like(x)
-            step[self.free] = -_solved(hessian, slope)
+            step[self.free] = -_regularized_solution(hessian, slope)
             step *= min(1.0, 0.3 / np.abs(step).max())
-            before, share, falls = self.merit(x), 1.0, slope @ step[self.free]
-            while share > 1e-6 and self.merit(x + share * step) > before + 1e-4 * share * falls + 1e-14:
-                share *= 0.5
-            if share <= 1e-6:
+            before, scale, directional = self.merit(x), 1.0, slope @ step[self.free]
+            while scale > 1e-6 and self.merit(x + scale * step) > before + 1e-4 * scale * directional + 1e-14:
+                scale *= 0.5
+            if scale <= 1e-6:
                 break
-            x = x + share * step
+            x = x + scale * step
         return x
 
     def _derivatives(self, x: Array) -> tuple[Array, Array]:
         """Return gradient and Hessian with respect to the free unknowns."""
-        own = x[self.places]
+        unknowns = x[self.indices]
         slope, hessian = np.zeros_like(x), np.zeros((x.size, x.size))
         slope[-1] = -1.0
-        np.add.at(slope, self.places, self.slopes(own))
+        np.add.at(slope, self.indices, self.slopes(unknowns))
         moved = STEP * np.eye(5)[:, None]
-        change = (self.slopes(own + moved) - self.slopes(own - moved)) / (2.0 * STEP)  # (5, n, 5)
-        np.add.at(hessian, (self.places.T[:, :, None], self.places[None]), change)
+        change = (self.slopes(unknowns + moved) - self.slopes(unknowns - moved)) / (2.0 * STEP)  # (5, n, 5)
+        np.add.at(hessian, (self.indices.T[:, :, None], self.indices[None]), change)
         return slope[self.free], hessian[np.ix_(self.free, self.free)]
 
 
-def _turns(pins: Array) -> Array:
+def _pin_angles(pins: Array) -> Array:
     """Return the left turning angles of the path at each pin, rad."""
-    way = np.roll(pins, -1, axis=0) - pins
-    last = np.roll(way, 1, axis=0)
-    across = last[:, 0] * way[:, 1] - last[:, 1] * way[:, 0]
-    return np.asarray(np.arctan2(across, np.sum(last * way, axis=1)))
+    link = np.roll(pins, -1, axis=0) - pins
+    previous = np.roll(link, 1, axis=0)
+    across = previous[:, 0] * link[:, 1] - previous[:, 1] * link[:, 0]
+    return np.asarray(np.arctan2(across, np.sum(previous * link, axis=1)))
 
 
-def _solved(hessian: Array, slope: Array) -> Array:
+def _regularized_solution(hessian: Array, slope: Array) -> Array:
     """Return the solution of the linear system of Newton's method."""
     shift = 0.0
     while True:
@@ -145,17 +145,17 @@ def tighten(wheels: Wheels, path: Path) -> Path | None:
     x = loop.start
     for _ in range(MAX_ROUNDS):
         x = loop.newton(x)
-        longer, gaps = loop.errors(x[loop.places])
-        loop.tension = loop.tension + STIFFNESS * longer
+        elongations, gaps = loop.errors(x[loop.indices])
+        loop.tension = loop.tension + STIFFNESS * elongations
         loop.push = np.maximum(loop.push - STIFFNESS * gaps, 0.0)
-        if max(np.abs(longer).max(), -gaps.min()) < CLOSED:
+        if max(np.abs(elongations).max(), -gaps.min()) < CLOSED:
             break
-    if np.abs(longer).max() > EXACT or gaps.min() < -OVERLAP:
+    if np.abs(elongations).max() > EXACT or gaps.min() < -OVERLAP:
         return None
     pins = x[:-1].reshape(-1, 2)
-    ways = np.roll(pins, -1, axis=0) - pins
-    on = loop.push[:, 1] > TOUCHING
-    comes = ways[int(np.argmax(np.roll(on, -1) & ~on))]
-    leaves = ways[int(np.argmax(np.roll(on, 1) & ~on))]
+    links = np.roll(pins, -1, axis=0) - pins
+    on_idler = loop.push[:, 1] > TOUCHING
+    entering = links[int(np.argmax(np.roll(on_idler, -1) & ~on_idler))]
+    leaving = links[int(np.argmax(np.roll(on_idler, 1) & ~on_idler))]
     shift = float(x[-1]) * loop.pitch
-    return Path(np.append(pins, pins[:1], axis=0) * loop.pitch, shift, np.array([comes, leaves]), loop.held)
+    return Path(np.append(pins, pins[:1], axis=0) * loop.pitch, shift, np.array([entering, leaving]), loop.fixed_pin)

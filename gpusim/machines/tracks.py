@@ -44,9 +44,9 @@ CLEARANCE = 1e-6
 """Initial gap (m) between wheels and shoes."""
 BUSHING = 0.17
 """Radius of the round end of a shoe at its pin, relative to the pitch."""
-SWINGING = 60.0
+PIN_DAMPING = 60.0
 """Default damping of a pin, divided by mass * pitch^2 of a shoe, 1/s."""
-LYING = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+AXLE_ALONG_Y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -156,14 +156,14 @@ def add_track(
         path = taut or path
     _check_road(plan, path)
     part = ModelBuilder(gravity=builder.gravity)
-    made = _Maker(part, plan, path, surface_speed)
-    made.all()
+    maker = _Maker(part, plan, path, surface_speed)
+    maker.all()
     pose = xform or Transform()
     first_body, first_joint = len(builder.bodies), len(builder.joints)
     builder.add_builder(part, pose, f"{label}_", parent=chassis)
     count = len(path.pins) - 1
-    moved = {name: index + first_body for name, index in made.bodies.items()}
-    joints = {name: index + first_joint for name, index in made.joints.items()}
+    moved = {name: index + first_body for name, index in maker.bodies.items()}
+    joints = {name: index + first_joint for name, index in maker.joints.items()}
     axis = _wheels(plan).axis
     return Track(
         label=label,
@@ -181,7 +181,7 @@ def add_track(
         arms=tuple(joints[f"arm{k}"] for k, wheel in enumerate(plan.road) if wheel.arm is not None),
         rollers=tuple(moved[f"roller{k}"] for k in range(len(plan.rollers))),
         count=count,
-        lowest=made.lowest(),
+        lowest=maker.lowest(),
         strand_share=float((path.strands[0] - path.strands[1]) @ axis),
         chassis_label="" if chassis < 0 else builder.bodies[chassis].label,
     )
@@ -227,17 +227,17 @@ class _Maker:
         if self.surface:
             return float(min(self.b.bodies[body].xform.position[2] - radius for body, radius in self.rims))
         length, _, thickness = size_of(self.plan.element, self.plan.shoe)
-        ways = np.abs(np.diff(self.path.pins, axis=0)) / self.plan.pitch
+        directions = np.abs(np.diff(self.path.pins, axis=0)) / self.plan.pitch
         middles = 0.5 * (self.path.pins[1:, 1] + self.path.pins[:-1, 1])
-        return float(np.min(middles - 0.5 * length * ways[:, 1] - 0.5 * thickness * ways[:, 0]))
+        return float(np.min(middles - 0.5 * length * directions[:, 1] - 0.5 * thickness * directions[:, 0]))
 
     def wheel(self, name: str, parent: int, at: Any, radius: float, wheel: Any, joint: str | None = None) -> int:
         """Add a disk on a hinge."""
         b, key = self.b, joint or name
-        place = (float(at[0]), 0.0, float(at[1]))
-        body = b.add_body(wheel.mass, disk(wheel.mass, radius, wheel.width), xform=Transform(place), label=name)
+        position = (float(at[0]), 0.0, float(at[1]))
+        body = b.add_body(wheel.mass, disk(wheel.mass, radius, wheel.width), xform=Transform(position), label=name)
         self.bodies[name] = body
-        self.joints[key] = b.add_joint_revolute(parent, body, axis=(0, 1, 0), at=place, label=key)
+        self.joints[key] = b.add_joint_revolute(parent, body, axis=(0, 1, 0), at=position, label=key)
         width, material, outer, color = wheel.width, wheel.material, radius, self.plan.shoe.color
         if material is None:
             material = GREASED if wheel.engage == "teeth" else Material(friction=0.8)
@@ -250,10 +250,10 @@ class _Maker:
                 outer = self.plan.pitch * self.plan.sprocket.teeth / (2.0 * math.pi)
         if self.surface:
             self.rims.append((body, outer))
-            b.add_shape_cylinder(body, outer, 0.5 * width, LYING, material, f"{name}_rim", "wheels", color=color)
+            b.add_shape_cylinder(body, outer, 0.5 * width, AXLE_ALONG_Y, material, f"{name}_rim", "wheels", color=color)
         else:
             round_edge = min(0.5 * width, 0.9 * outer)
-            b.add_shape_wheel(body, outer, round_edge, LYING, material, f"{name}_rim", "wheels", color=color)
+            b.add_shape_wheel(body, outer, round_edge, AXLE_ALONG_Y, material, f"{name}_rim", "wheels", color=color)
         return body
 
     def sprocket(self) -> None:
@@ -264,16 +264,23 @@ class _Maker:
             return
         circle, radius = 0.5 * plan.pitch / math.sin(math.pi / one.teeth), plan.tooth
         x, z = self.path.pins[self.path.tooth] - np.asarray(one.at, float)
-        self.b.add_visual(body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=LYING, color=plan.shoe.color)
+        self.b.add_visual(
+            body, "cylinder", plan.drum, half_length=0.5 * one.width, xform=AXLE_ALONG_Y, color=plan.shoe.color
+        )
         for k in range(one.teeth):
             angle = math.atan2(z, x) + 2.0 * math.pi * (k + 0.5) / one.teeth
-            turn = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), -angle)
+            rotation = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), -angle)
             self.b.add_shape_sphere(
-                body, radius, xform=turn * Transform((circle, 0, 0)), material=GREASED, label=f"tooth{k}", group="teeth"
+                body,
+                radius,
+                xform=rotation * Transform((circle, 0, 0)),
+                material=GREASED,
+                label=f"tooth{k}",
+                group="teeth",
             )
-            reach = 0.5 * (circle - plan.drum)
-            place = turn * Transform((plan.drum + 0.5 * reach, 0, 0))
-            self.b.add_visual(body, "box", (reach, 0.2 * one.width, 0.8 * radius), xform=place, color=plan.shoe.color)
+            height = 0.5 * (circle - plan.drum)
+            pose = rotation * Transform((plan.drum + 0.5 * height, 0, 0))
+            self.b.add_visual(body, "box", (height, 0.2 * one.width, 0.8 * radius), xform=pose, color=plan.shoe.color)
 
     def idler(self) -> None:
         """Add the idler on its carriage, with the spring."""
@@ -283,12 +290,12 @@ class _Maker:
         if self.surface:
             self.wheel("idler", -1, (x, z), plan.idler_radius, one)
             return
-        place = (float(x), 0.0, float(z))
+        position = (float(x), 0.0, float(z))
         inertia = block(one.carriage, (0.2, 0.1, 0.1))
-        carriage = b.add_body(one.carriage, inertia, xform=Transform(place), label="carriage")
+        carriage = b.add_body(one.carriage, inertia, xform=Transform(position), label="carriage")
         self.bodies["carriage"] = carriage
         joint = b.add_joint_prismatic(
-            -1, carriage, axis=(axis[0], 0.0, axis[1]), at=place, limit_lower=-one.travel, limit_upper=one.travel,
+            -1, carriage, axis=(axis[0], 0.0, axis[1]), at=position, limit_lower=-one.travel, limit_upper=one.travel,
             label="tension",
         )  # fmt: skip
         self.joints["tension"] = joint
@@ -301,9 +308,9 @@ class _Maker:
         """Add a road wheel, and its arm if given."""
         b, arm, parent = self.b, wheel.arm, -1
         if arm is not None:
-            reach = arm.length * np.array([math.cos(arm.angle), math.sin(arm.angle)])
-            hinge = np.asarray(wheel.at, float) + reach
-            middle = np.asarray(wheel.at, float) + 0.5 * reach
+            offset = arm.length * np.array([math.cos(arm.angle), math.sin(arm.angle)])
+            hinge = np.asarray(wheel.at, float) + offset
+            middle = np.asarray(wheel.at, float) + 0.5 * offset
             pose = Transform.from_axis_angle((middle[0], 0.0, middle[1]), (0, 1, 0), -arm.angle)
             inertia = block(arm.mass, (arm.length, 0.05, 0.05))
             parent = self.bodies[f"arm{k}"] = b.add_body(arm.mass, inertia, xform=pose, label=f"arm{k}")
@@ -314,7 +321,7 @@ class _Maker:
             self.joints[f"arm{k}"] = joint
             # The wheel's weight acts at the wheel's center, the arm's weight at half of its length.
             weight = float(np.linalg.norm(b.gravity)) * (wheel.mass + 0.5 * arm.mass)
-            torque = (arm.load - weight) * reach[0] if arm.load > 0.0 else 0.0
+            torque = (arm.load - weight) * offset[0] if arm.load > 0.0 else 0.0
             b.add_torsion_spring(joint, arm.stiffness, arm.damping, preload=-torque, label=f"bar{k}")
             along = Transform.from_axis_angle((0, 0, 0), (0, 1, 0), 0.5 * math.pi)
             b.add_visual(parent, "capsule", 0.02, 0.5 * arm.length, xform=along, color=self.plan.shoe.color)
@@ -336,18 +343,18 @@ class _Maker:
         widest = 0.5 * max(widths)
         horn = np.array([0.22 * size[0], 0.006, 0.5 * shoe.guide])
         for k in range(count):
-            middle, way = 0.5 * (pins[k] + pins[k + 1]), pins[k + 1] - pins[k]
-            pose = Transform.from_axis_angle((middle[0], 0.0, middle[1]), (0, 1, 0), -math.atan2(way[1], way[0]))
+            middle, link = 0.5 * (pins[k] + pins[k + 1]), pins[k + 1] - pins[k]
+            pose = Transform.from_axis_angle((middle[0], 0.0, middle[1]), (0, 1, 0), -math.atan2(link[1], link[0]))
             body = self.bodies[f"shoe{k}"] = b.add_body(shoe.mass, inertia, xform=pose, label=f"shoe{k}")
             b.add_shape_box(body, half, material=shoe.material, label=f"pad{k}", group="shoes", color=shoe.color)
             if plan.sprocket.engage == "teeth":
-                end = Transform((0.5 * plan.pitch, 0, 0))
-                b.add_shape_sphere(body, plan.bushing, end, GREASED, f"bushing{k}", "bushings")
+                pin_frame = Transform((0.5 * plan.pitch, 0, 0))
+                b.add_shape_sphere(body, plan.bushing, pin_frame, GREASED, f"bushing{k}", "bushings")
             for side in (1.0, -1.0) if shoe.guide > 0.0 else ():
-                place = (0.0, side * (widest + shoe.clearance + horn[1]), half[2] + horn[2])
+                position = (0.0, side * (widest + shoe.clearance + horn[1]), half[2] + horn[2])
                 name = f"horn{k}_{'left' if side > 0.0 else 'right'}"
                 b.add_shape_box(
-                    body, horn, xform=Transform(place), material=GREASED, label=name, group="shoes", color=shoe.color
+                    body, horn, xform=Transform(position), material=GREASED, label=name, group="shoes", color=shoe.color
                 )
         for k in range(count):
             a, c = self.bodies[f"shoe{k}"], self.bodies[f"shoe{(k + 1) % count}"]
@@ -413,7 +420,7 @@ def _checked(
     _check_teeth(element, sprocket)
     validate.choice(element, "solver", solver, SOLVERS)
     count = None if shoes is None else validate.count(element, "shoes", shoes, 3)
-    pins = Pin(damping=SWINGING * shoe.mass * length**2) if undamped else pins
+    pins = Pin(damping=PIN_DAMPING * shoe.mass * length**2) if undamped else pins
     plan = _Plan(element, length, count, shoe, sprocket, idler, tuple(rollers), tuple(road), pins, solver)
     if size_of(element, shoe)[0] > length:
         rule = f"shoe.size: length {size_of(element, shoe)[0]:g} is above pitch = {length:g}"
@@ -424,7 +431,7 @@ def _checked(
     if plan.drum <= plan.half:
         rule = f"shoes of thickness {2.0 * plan.half:g} leave no drum in a sprocket of teeth = {sprocket.teeth}"
         raise validate.fail(element, rule, "give thinner shoes, a longer pitch or more teeth")
-    _check_apart(plan)
+    _check_overlaps(plan)
     return plan
 
 
@@ -438,9 +445,9 @@ def _check_arms(element: str, road: Sequence[RoadWheel]) -> None:
     for k, wheel in enumerate(road):
         if wheel.arm is None:
             continue
-        from_gpusim = "give gpusim.machines.TorsionArm(...), or None"
+        hint = "give gpusim.machines.TorsionArm(...), or None"
         if not isinstance(wheel.arm, TorsionArm):
-            raise validate.fail(element, f"road[{k}].arm = {wheel.arm!r} is not a TorsionArm", from_gpusim)
+            raise validate.fail(element, f"road[{k}].arm = {wheel.arm!r} is not a TorsionArm", hint)
         wheel.arm.check(element, f"road[{k}].arm")
 
 
@@ -449,7 +456,7 @@ def _check_teeth(element: str, sprocket: Sprocket) -> None:
     validate.choice(element, "sprocket.engage", sprocket.engage, ENGAGEMENTS)
 
 
-def _check_apart(plan: _Plan) -> None:
+def _check_overlaps(plan: _Plan) -> None:
     """Check that no two wheels overlap."""
     named: list[tuple[str, Any, float]] = [
         ("sprocket", plan.sprocket.at, plan.drum),
@@ -458,24 +465,23 @@ def _check_apart(plan: _Plan) -> None:
     named += [(f"road[{k}]", w.at, w.radius) for k, w in enumerate(plan.road)]
     named += [(f"rollers[{k}]", w.at, w.radius) for k, w in enumerate(plan.rollers)]
     for k, (name, at, radius) in enumerate(named):
-        for other, place, size in named[:k]:
-            apart = float(np.linalg.norm(np.subtract(at, place)))
-            if apart < radius + size:
-                rule = (
-                    f"{other} of radius {size:.3g} m and {name} of radius {radius:.3g} m overlap, {apart:.3g} m apart"
-                )
-                raise validate.fail(plan.element, rule, _how_to_part(plan, other, name, apart, radius + size))
+        for other, position, size in named[:k]:
+            distance = float(np.linalg.norm(np.subtract(at, position)))
+            if distance < radius + size:
+                sizes = f"{other} of radius {size:.3g} m and {name} of radius {radius:.3g} m"
+                rule = f"{sizes} overlap at a distance of {distance:.3g} m"
+                raise validate.fail(plan.element, rule, _overlap_fix(plan, other, name, distance, radius + size))
 
 
-def _how_to_part(plan: _Plan, one: str, other: str, apart: float, least: float) -> str:
-    """Return the fix for two overlapping wheels. ``least`` is the minimum distance of the wheel centers, m."""
-    hint = f"move them {1.005 * least:.3g} m apart"  # slightly more, because the number is rounded
+def _overlap_fix(plan: _Plan, one: str, other: str, distance: float, min_distance: float) -> str:
+    """Return the fix for two overlapping wheels. ``min_distance`` is the minimum distance of the wheel centers, m."""
+    hint = f"move them {1.005 * min_distance:.3g} m apart"  # slightly more, because the number is rounded
     if one != "sprocket":
         return f"{hint}, or give them smaller radii"
-    fixed = 0.0 if other == "idler" and plan.idler.radius is None else least - plan.drum
+    fixed = 0.0 if other == "idler" and plan.idler.radius is None else min_distance - plan.drum
     for teeth in range(plan.sprocket.teeth - 1, FEWEST_TEETH - 1, -1):
         drum = replace(plan, sprocket=replace(plan.sprocket, teeth=teeth)).drum
-        if drum > plan.half and drum + (fixed or drum) <= apart:
+        if drum > plan.half and drum + (fixed or drum) <= distance:
             return f"{hint}, or give the sprocket at most {teeth} teeth"
     return hint
 

@@ -69,9 +69,9 @@ class SpeedDrive:
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
         """Add the drive to a joint coordinate and return the actuator's index."""
-        offered = -self.most, self.most
+        limits = -self.most, self.most
         return b.add_servo(
-            joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label, command_range=offered
+            joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label, command_range=limits
         )
 
 
@@ -119,8 +119,8 @@ class Wheel:
 
     def height(self, load: float = 0.0) -> float:
         """Return the height (m) of the wheel's center above level ground under a static load (N)."""
-        pressed = validate.not_negative(f"wheel '{self.label}'", "load", load) / self.stiffness
-        return self.radius - pressed
+        deflection = validate.not_negative(f"wheel '{self.label}'", "load", load) / self.stiffness
+        return self.radius - deflection
 
     def rolling_radius(self, load: float = 0.0) -> float:
         """Return the rolling radius (m), speed / spin in free rolling: mean of the free radius and :meth:`height`."""
@@ -176,7 +176,7 @@ def add_wheel(
         label = hub.label
     element = f"wheel '{label}'" if label else "wheel"
     if not isinstance(label, str) or not label:
-        raise validate.fail(element, f"label = {label!r} names nothing", 'give a word, such as label="fl"')
+        raise validate.fail(element, f"label = {label!r} is not a valid label", 'give a word, such as label="fl"')
     carrier = b.check_body(element, "hub", hub.hub if isinstance(hub, Suspension) else hub)
     validate.transform(element, "xform", xform)
     r, w = validate.positive(element, "radius", radius), validate.positive(element, "width", width)
@@ -185,15 +185,15 @@ def add_wheel(
     if drive is not None and not isinstance(drive, WheelDrive):
         rule = f"drive = {drive!r} is not a drive"
         raise validate.fail(element, rule, "give gpusim.machines.DcMotor, SpeedDrive or TorqueDrive")
-    place = (Transform() if carrier == WORLD else b.bodies[carrier].xform) * (xform or Transform())
-    turning = _ring(m, r, w) if inertia is None else validate.body_inertia(element, inertia, m)
+    pose = (Transform() if carrier == WORLD else b.bodies[carrier].xform) * (xform or Transform())
+    moments = _ring(m, r, w) if inertia is None else validate.body_inertia(element, inertia, m)
     if mask is not None:
         options["mask"] = mask
-    body = b.add_body(m, turning, xform=place, label=f"{label}_wheel")
-    spin = b.add_joint_revolute(carrier, body, axis=(0.0, 1.0, 0.0), at=place, friction=friction, label=f"{label}_spin")
-    across = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)  # the axle of the shape is its z axis
+    body = b.add_body(m, moments, xform=pose, label=f"{label}_wheel")
+    spin = b.add_joint_revolute(carrier, body, axis=(0.0, 1.0, 0.0), at=pose, friction=friction, label=f"{label}_spin")
+    axle_along_y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)  # the axle of the shape is its z axis
     add = getattr(b, f"add_shape_{shape}")
-    index = add(body, xform=across, material=material, label=f"{label}_tire", group=group, color=color, **options)
+    index = add(body, xform=axle_along_y, material=material, label=f"{label}_tire", group=group, color=color, **options)
     law = material.law if material is not None else None
     soft = law is not None and law.normal == "spring" and law.stiffness
     return Wheel(
@@ -224,8 +224,8 @@ def _shape_options(element: str, shape: str, radius: float, width: float, edge_r
 def _ring(mass: float, radius: float, width: float) -> tuple[float, float, float]:
     """Return the inertia (kg m2) of a thick ring with its axle along y."""
     axle = 0.5 * mass * radius**2 * (1.0 + RIM**2)
-    across = 0.5 * axle + mass * width**2 / 12.0
-    return across, axle, across
+    transverse = 0.5 * axle + mass * width**2 / 12.0
+    return transverse, axle, transverse
 
 
 @dataclass(frozen=True)
@@ -308,30 +308,30 @@ def add_drive_train(
             raise validate.fail(element, rule, "give gpusim.machines.DcMotor, SpeedDrive or TorqueDrive")
     torque = validate.positive(element, "clutch", clutch, infinite=turn is None)
     mass = validate.positive(element, "shaft_mass", shaft_mass)
-    before, share = f"{label}_" if label else "", 0.5 / len(spins[0])
-    slip = validate.not_negative(element, "viscosity", viscosity)
-    mean = b.add_tendon([(spin, share) for side in spins for spin in side], label=f"{before}mean")
-    if slip:
+    prefix, weight = f"{label}_" if label else "", 0.5 / len(spins[0])
+    coupling = validate.not_negative(element, "viscosity", viscosity)
+    mean = b.add_tendon([(spin, weight) for side in spins for spin in side], label=f"{prefix}mean")
+    if coupling:
         for name, side in zip(("left", "right"), spins, strict=True):
             for k, pair in enumerate(zip(side[:-1], side[1:], strict=True)):
                 terms = [(pair[0], 1.0), (pair[1], -1.0)]
-                b.add_tendon(terms, damping=slip, label=f"{before}{name}_slip{k}")
-    driving = drive.add(b, mean, f"{before}drive")
-    turning = None if turn is None else _turn_drive(b, host, spins, turn, torque, mass, before)
-    return DriveTrain(label, mean, driving, turning)
+                b.add_tendon(terms, damping=coupling, label=f"{prefix}{name}_slip{k}")
+    drive_index = drive.add(b, mean, f"{prefix}drive")
+    turn_drive = None if turn is None else _turn_drive(b, host, spins, turn, torque, mass, prefix)
+    return DriveTrain(label, mean, drive_index, turn_drive)
 
 
 def _paired_spins(element: str, left: Sequence[Wheel], right: Sequence[Wheel]) -> tuple[list[int], list[int]]:
     """Check the wheels of both sides, and return their joints."""
     for name, side in (("left", left), ("right", right)):
         if not isinstance(side, Sequence) or not all(isinstance(wheel, Wheel) for wheel in side):
-            raise validate.fail(element, f"{name} = {side!r} are not wheels", "give what add_wheel returns, in a list")
+            raise validate.fail(element, f"{name} = {side!r} are not wheels", "give a list of results of add_wheel")
     spins = [wheel.spin for wheel in left], [wheel.spin for wheel in right]
     if len(left) != len(right) or not left:
         rule = f"{len(left)} wheels on the left and {len(right)} on the right do not form pairs"
-        raise validate.fail(element, rule, "give as many on both sides, at least one")
+        raise validate.fail(element, rule, "give the same number on both sides, at least one")
     if len(set(spins[0] + spins[1])) != 2 * len(left):
-        raise validate.fail(element, "a wheel is given twice", "give each once")
+        raise validate.fail(element, "a wheel is in the lists twice", "list each wheel once")
     return spins
 
 
@@ -342,26 +342,26 @@ def _turn_drive(
     turn: WheelDrive,
     clutch: float,
     mass: float,
-    before: str,
+    prefix: str,
 ) -> TurnDrive:
     """Add a motor on a shaft, and the clutch between the shaft and the tendon ``difference``."""
     start = Transform() if chassis == WORLD else b.bodies[chassis].xform
-    middle = np.zeros(3) if chassis == WORLD else np.nan_to_num(np.asarray(b.bodies[chassis].com, float))
-    place = Transform(start.apply(middle), start.rotation)
-    across, along = mass * SHAFT_LENGTH**2 / 12.0, 0.5 * mass * SHAFT_RADIUS**2
-    body = b.add_body(mass, (across, along, across), xform=place, label=f"{before}turn_shaft")
-    across_y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
-    b.add_visual(body, "cylinder", SHAFT_RADIUS, 0.5 * SHAFT_LENGTH, xform=across_y)
-    shaft = b.add_joint_revolute(chassis, body, axis=(0.0, 1.0, 0.0), at=place, label=f"{before}turn_shaft")
-    share = 0.5 / len(spins[0])
-    terms = [(spin, sign * share) for sign, side in zip((-1.0, 1.0), spins, strict=True) for spin in side]
-    difference = b.add_tendon([*terms, (shaft, -1.0)], label=f"{before}difference")
+    center = np.zeros(3) if chassis == WORLD else np.nan_to_num(np.asarray(b.bodies[chassis].com, float))
+    pose = Transform(start.apply(center), start.rotation)
+    transverse, axial = mass * SHAFT_LENGTH**2 / 12.0, 0.5 * mass * SHAFT_RADIUS**2
+    body = b.add_body(mass, (transverse, axial, transverse), xform=pose, label=f"{prefix}turn_shaft")
+    axle_along_y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
+    b.add_visual(body, "cylinder", SHAFT_RADIUS, 0.5 * SHAFT_LENGTH, xform=axle_along_y)
+    shaft = b.add_joint_revolute(chassis, body, axis=(0.0, 1.0, 0.0), at=pose, label=f"{prefix}turn_shaft")
+    weight = 0.5 / len(spins[0])
+    terms = [(spin, sign * weight) for sign, side in zip((-1.0, 1.0), spins, strict=True) for spin in side]
+    difference = b.add_tendon([*terms, (shaft, -1.0)], label=f"{prefix}difference")
     return TurnDrive(
         body=body,
         shaft=shaft,
         difference=difference,
-        drive=turn.add(b, shaft, f"{before}turn"),
-        clutch=b.add_brake(difference, clutch, label=f"{before}turn_clutch"),
+        drive=turn.add(b, shaft, f"{prefix}turn"),
+        clutch=b.add_brake(difference, clutch, label=f"{prefix}turn_clutch"),
     )
 
 

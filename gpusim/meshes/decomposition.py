@@ -51,10 +51,10 @@ def decompose_mesh(
 
 
 def _digest(vertices: Array, triangles: Array, max_parts: int, concavity: float) -> str:
-    whole = hashlib.sha256(f"coacd 1 {max_parts} {concavity!r} {vertices.shape}".encode())
-    whole.update(np.ascontiguousarray(vertices).tobytes())
-    whole.update(np.ascontiguousarray(triangles, dtype=np.int32).tobytes())
-    return whole.hexdigest()[:32]
+    digest = hashlib.sha256(f"coacd 1 {max_parts} {concavity!r} {vertices.shape}".encode())
+    digest.update(np.ascontiguousarray(vertices).tobytes())
+    digest.update(np.ascontiguousarray(triangles, dtype=np.int32).tobytes())
+    return digest.hexdigest()[:32]
 
 
 def _maker(
@@ -74,8 +74,8 @@ def _maker(
             rule = f"its mesh cannot be decomposed ({error})"
             raise validate.fail(element, rule, "give a closed mesh, or convex='hull'") from None
         file = io.BytesIO()
-        found: dict[str, Any] = {f"part{k:05d}": np.asarray(points, np.float64) for k, (points, _) in enumerate(parts)}
-        np.savez(file, **found)
+        arrays: dict[str, Any] = {f"part{k:05d}": np.asarray(points, np.float64) for k, (points, _) in enumerate(parts)}
+        np.savez(file, **arrays)
         return file.getvalue()
 
     return make

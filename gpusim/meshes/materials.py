@@ -126,18 +126,18 @@ def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
         unknown = value is None or (name == "roughnessFactor" and value == _ROUGHEST) or name == "metallicFactor"
         return None if unknown else float(np.sqrt(value))
     picture = material.metallicRoughnessTexture
-    share = 1.0 if picture is None else float(np.asarray(picture.convert("RGB"))[..., channel].mean()) / 255.0
-    return (1.0 if value is None else float(value)) * share
+    mean = 1.0 if picture is None else float(np.asarray(picture.convert("RGB"))[..., channel].mean()) / 255.0
+    return (1.0 if value is None else float(value)) * mean
 
 
 def _texture(textures: Textures, image: Any, factor: Array, cut_out: bool) -> Texture:
     """Return a texture: an image multiplied by a color (3,)."""
     key = (id(image), tuple(factor), cut_out)
     if key not in textures:
-        smaller = -(-max(image.size) // LARGEST)
+        reduction = -(-max(image.size) // LARGEST)
         transparent = cut_out and (image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info)
         converted = image.convert("RGBA" if transparent else "RGB")
-        pixels = np.array(converted.reduce(smaller) if smaller > 1 else converted)
+        pixels = np.array(converted.reduce(reduction) if reduction > 1 else converted)
         if np.any(factor < 1.0):
             pixels[..., :3] = np.rint(pixels[..., :3] * factor)
         textures[key] = Texture(pixels)
@@ -166,9 +166,9 @@ def _bytes(colors: Any) -> Array:
     return (array >> 8 * (array.dtype.itemsize - 1)).astype(np.uint8)
 
 
-def _number(words: Any, default: float) -> float:
+def _number(value: Any, default: float) -> float:
     try:
-        return float(np.clip(float(words[0] if isinstance(words, list) else words), 0.0, 1.0))
+        return float(np.clip(float(value[0] if isinstance(value, list) else value), 0.0, 1.0))
     except (TypeError, ValueError, IndexError):
         return default
 

@@ -29,7 +29,7 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
     if not os.path.isfile(path):
         raise validate.fail(element, f"there is no mesh file {path}", "give the path of an existing file")
     if not path.lower().endswith(SUFFIXES):
-        raise validate.fail(element, f"the mesh file {path} is of no known kind", f"give one of {', '.join(SUFFIXES)}")
+        raise validate.fail(element, f"the mesh file {path} has an unknown type", f"give one of {', '.join(SUFFIXES)}")
     try:
         import trimesh
     except ImportError:
@@ -42,16 +42,16 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
             warnings.filterwarnings("error", "Image size")
             # processing would delete the file's normals
             loaded: Any = trimesh.load(path, force="scene" if parts else "mesh", process=not parts)
-        found = _parts(loaded) if parts else [loaded]
-        for mesh in found:
+        meshes = _parts(loaded) if parts else [loaded]
+        for mesh in meshes:
             mesh.apply_scale(_unit(mesh))
-        if not sum(len(mesh.vertices) for mesh in found):
-            raise ValueError("it holds no vertices")
+        if not sum(len(mesh.vertices) for mesh in meshes):
+            raise ValueError("it contains no vertices")
     except Exception as error:  # trimesh's readers raise undocumented errors
         raise validate.fail(
             element, f"the mesh file {path} cannot be read ({error})", "give an STL, OBJ or PLY file that trimesh reads"
         ) from None
-    return found if parts else loaded
+    return meshes if parts else loaded
 
 
 def _unit(mesh: Any) -> float:

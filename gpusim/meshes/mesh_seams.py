@@ -16,28 +16,28 @@ from gpusim.meshes.triangle_tree import TriangleTree, build_tree
 from gpusim.meshes.welding import repeated
 from gpusim.typing import Array
 
-_SHARE = 1e-4
+_TOLERANCE = 1e-4
 """Maximum distance of equal vertices, as a fraction of the mesh's extent. The distance is at most MAX_GAP (m)."""
 _WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0])
 
 
 def with_mesh_seams(shapes: Sequence[ShapeSpec]) -> list[ShapeSpec]:
-    """Return the shapes. Meshes of a body with equal groups and masks become neighbors at shared vertices."""
-    on: dict[tuple[int, int | str, int], list[int]] = {}
+    """Return the shapes, in which meshes of a body with equal groups and masks are neighbors at shared vertices."""
+    groups: dict[tuple[int, int | str, int], list[int]] = {}
     for i, shape in enumerate(shapes):
         if isinstance(shape.params.get("tree"), TriangleTree):
-            on.setdefault((shape.body, shape.group, shape.mask), []).append(i)
+            groups.setdefault((shape.body, shape.group, shape.mask), []).append(i)
     joined = list(shapes)
-    for meshes in on.values():
+    for meshes in groups.values():
         if len(meshes) > 1:
-            placed = [_Placed(shapes[i]) for i in meshes]
-            for i, mesh in zip(meshes, placed, strict=True):
-                others = [x for x in placed if x is not mesh and mesh.near(x) and not mesh.part_of_one(x)]
+            body_meshes = [_BodyMesh(shapes[i]) for i in meshes]
+            for i, mesh in zip(meshes, body_meshes, strict=True):
+                others = [x for x in body_meshes if x is not mesh and mesh.overlaps(x) and not mesh.shares_mesh(x)]
                 joined[i] = mesh.joined(others) if others else shapes[i]
     return joined
 
 
-class _Placed:
+class _BodyMesh:
     """A triangle mesh with vertices in the body's frame."""
 
     def __init__(self, shape: ShapeSpec) -> None:
@@ -45,17 +45,17 @@ class _Placed:
         self.tree: TriangleTree = shape.params["tree"]
         self.vertices = shape.xform.apply(self.tree.vertices)
         self.low, self.high = self.vertices.min(axis=0), self.vertices.max(axis=0)
-        self.reach = min(MAX_GAP, _SHARE * float((self.high - self.low).max()))
+        self.tolerance = min(MAX_GAP, _TOLERANCE * float((self.high - self.low).max()))
 
-    def near(self, other: _Placed) -> bool:
-        return bool(np.all((other.low <= self.high + self.reach) & (other.high >= self.low - self.reach)))
+    def overlaps(self, other: _BodyMesh) -> bool:
+        return bool(np.all((other.low <= self.high + self.tolerance) & (other.high >= self.low - self.tolerance)))
 
-    def near_box(self, other: _Placed, reach: float) -> Array:
+    def vertices_near(self, other: _BodyMesh, tolerance: float) -> Array:
         """Return the indices of vertices in the bounding box of another mesh."""
-        inside = np.all((self.vertices >= other.low - reach) & (self.vertices <= other.high + reach), axis=1)
+        inside = np.all((self.vertices >= other.low - tolerance) & (self.vertices <= other.high + tolerance), axis=1)
         return np.flatnonzero(inside)
 
-    def part_of_one(self, other: _Placed) -> bool:
+    def shares_mesh(self, other: _BodyMesh) -> bool:
         """Return whether both shapes are parts of one mesh with several materials, which are already neighbors."""
         if self.shape.xform != other.shape.xform or self.tree.solid == len(self.tree.triangles):
             return False
@@ -63,41 +63,41 @@ class _Placed:
         theirs = other.tree.vertices[other.tree.triangles[: other.tree.solid]]
         return bool(np.isin(ours.reshape(-1, 9) @ _WEIGHTS, theirs.reshape(-1, 9) @ _WEIGHTS).any())
 
-    def joined(self, others: Sequence[_Placed]) -> ShapeSpec:
+    def joined(self, others: Sequence[_BodyMesh]) -> ShapeSpec:
         """Return the shape, with triangles of ``others`` that share a vertex with this mesh as neighbors."""
         from scipy.spatial import KDTree  # slow to import
 
-        tree, count, reach = self.tree, len(self.tree.triangles), self.reach
-        own = np.unique(np.concatenate([self.near_box(x, reach) for x in others]))
-        if not own.size:
+        tree, count, tolerance = self.tree, len(self.tree.triangles), self.tolerance
+        candidates = np.unique(np.concatenate([self.vertices_near(x, tolerance) for x in others]))
+        if not candidates.size:
             return self.shape
-        finder, corners = KDTree(self.vertices[own]), []
+        finder, corners = KDTree(self.vertices[candidates]), []
         for x in others:
-            touched = x.near_box(self, reach)
-            touched = touched[np.isfinite(finder.query(x.vertices[touched], distance_upper_bound=reach)[0])]
+            close = x.vertices_near(self, tolerance)
+            close = close[np.isfinite(finder.query(x.vertices[close], distance_upper_bound=tolerance)[0])]
             solid = x.tree.triangles[: x.tree.solid]
-            corners.append(x.vertices[solid[np.isin(solid, touched).any(axis=1)]])
-        around = np.concatenate(corners)
-        points = around.reshape(-1, 3)
-        distance, nearest = finder.query(points, distance_upper_bound=reach)
-        first = np.array([min(same) for same in KDTree(points).query_ball_point(points, reach)], dtype=np.int64)
+            corners.append(x.vertices[solid[np.isin(solid, close).any(axis=1)]])
+        neighbors = np.concatenate(corners)
+        points = neighbors.reshape(-1, 3)
+        distance, nearest = finder.query(points, distance_upper_bound=tolerance)
+        first = np.array([min(same) for same in KDTree(points).query_ball_point(points, tolerance)], dtype=np.int64)
         new = np.isinf(distance)
         added, number = np.unique(first[new], return_inverse=True)
         vertex = np.empty(len(points), dtype=np.int32)
-        vertex[~new], vertex[new] = own[nearest[~new]], len(self.vertices) + number
+        vertex[~new], vertex[new] = candidates[nearest[~new]], len(self.vertices) + number
         triangles = np.concatenate([tree.triangles, vertex.reshape(-1, 3)])
-        kept = np.all(triangles != np.roll(triangles, 1, axis=1), axis=1)
-        kept[repeated(triangles)] = False
-        kept[:count] = True
+        valid = np.all(triangles != np.roll(triangles, 1, axis=1), axis=1)
+        valid[repeated(triangles)] = False
+        valid[:count] = True
         chosen = np.arange(len(triangles)) < tree.solid
         shared = np.isin(tree.triangles, vertex[~new]).all(axis=1) & np.all(tree.beyond >= 0, axis=1)
-        walls = [t for t in np.flatnonzero(shared[: tree.solid]).tolist() if self._covered(t, around)]
+        walls = [t for t in np.flatnonzero(shared[: tree.solid]).tolist() if self._covered(t, neighbors)]
         if len(walls) < tree.solid:
             chosen[walls] = False
-        if kept.sum() == count and chosen.sum() == tree.solid:
+        if valid.sum() == count and chosen.sum() == tree.solid:
             return self.shape
         vertices = np.concatenate([tree.vertices, self.shape.xform.inverse().apply(points[added])])
-        return replace(self.shape, params={"tree": build_tree(vertices, triangles[kept], chosen[kept])})
+        return replace(self.shape, params={"tree": build_tree(vertices, triangles[valid], chosen[valid])})
 
     def _covered(self, t: int, others: Array) -> bool:
         """Return whether a triangle of ``others`` (n, 3, 3) faces triangle t and touches the center of t.
@@ -106,9 +106,9 @@ class _Placed:
         """
         corner = self.vertices[self.tree.triangles[t]]
         normal, normals = (np.cross(x[..., 1, :] - x[..., 0, :], x[..., 2, :] - x[..., 0, :]) for x in (corner, others))
-        to = corner.mean(axis=0) - others
+        offset = corner.mean(axis=0) - others
         length = np.linalg.norm(normals, axis=1)
         facing = normals @ normal < -SEAM_CONE * length * np.linalg.norm(normal)
-        level = np.abs(np.vecdot(to[:, 0], normals)) <= self.reach * length
-        inside = np.vecdot(np.cross(np.roll(others, -1, axis=1) - others, to), normals[:, None]).min(axis=1) > 0.0
+        level = np.abs(np.vecdot(offset[:, 0], normals)) <= self.tolerance * length
+        inside = np.vecdot(np.cross(np.roll(others, -1, axis=1) - others, offset), normals[:, None]).min(axis=1) > 0.0
         return bool(np.any(facing & level & inside))

@@ -19,10 +19,10 @@ def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) ->
     vertex = triangles.reshape(-1)
     face = np.repeat(np.arange(len(triangles)), 3)
     first, second = _pairs_at_vertices(vertex, len(vertices))
-    near = np.einsum("ij,ij->i", faces[face[first]], faces[face[second]]) > np.cos(np.radians(crease))
-    first, second = first[near], second[near]
-    shares = faces[face[second]] * _corner_angles(corners).reshape(-1)[second, None]
-    sums = np.stack([np.bincount(first, shares[:, k], minlength=len(vertex)) for k in range(3)], axis=1)
+    smooth = np.einsum("ij,ij->i", faces[face[first]], faces[face[second]]) > np.cos(np.radians(crease))
+    first, second = first[smooth], second[smooth]
+    weighted = faces[face[second]] * _corner_angles(corners).reshape(-1)[second, None]
+    sums = np.stack([np.bincount(first, weighted[:, k], minlength=len(vertex)) for k in range(3)], axis=1)
     normals: Array = sums / np.maximum(np.linalg.norm(sums, axis=1), 1e-300)[:, None]
     return normals
 
@@ -32,10 +32,10 @@ def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
     order = np.argsort(vertex, kind="stable")
     valence = np.bincount(vertex, minlength=count)
     start = np.concatenate([[0], np.cumsum(valence)])[:-1]
-    mates = valence[vertex[order]]
-    first = np.repeat(order, mates)
-    within = np.arange(first.size) - np.repeat(np.cumsum(mates) - mates, mates)
-    return first, order[np.repeat(start[vertex[order]], mates) + within]
+    counts = valence[vertex[order]]
+    first = np.repeat(order, counts)
+    offset = np.arange(first.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    return first, order[np.repeat(start[vertex[order]], counts) + offset]
 
 
 def _corner_angles(corners: Array) -> Array:
@@ -43,6 +43,6 @@ def _corner_angles(corners: Array) -> Array:
     angles = np.empty(corners.shape[:2])
     for k in range(3):
         a, b = corners[:, (k + 1) % 3] - corners[:, k], corners[:, (k + 2) % 3] - corners[:, k]
-        across = np.linalg.norm(np.cross(a, b), axis=1)
-        angles[:, k] = np.arctan2(across, np.einsum("ij,ij->i", a, b))
+        cross = np.linalg.norm(np.cross(a, b), axis=1)
+        angles[:, k] = np.arctan2(cross, np.einsum("ij,ij->i", a, b))
     return angles

@@ -106,9 +106,11 @@ def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
         mesh = (mesh.vertices, mesh.faces)
     if isinstance(mesh, tuple) and len(mesh) == 2:
         vertices, triangles = _checked(element, *mesh)
-        uv = _at_corners(element, "uv", uv, vertices, triangles, 2)
+        uv = _corner_values(element, "uv", uv, vertices, triangles, 2)
         return [
-            _Sheet(vertices, triangles, Paint(), _at_corners(element, "normals", normals, vertices, triangles, 3), uv)
+            _Sheet(
+                vertices, triangles, Paint(), _corner_values(element, "normals", normals, vertices, triangles, 3), uv
+            )
         ]
     raise validate.fail(
         element, f"{type(mesh).__name__} is not a mesh", "give the path of a file, or (vertices, triangles) as arrays"
@@ -127,7 +129,7 @@ def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sh
     return _Sheet(vertices, triangles, coat.paint, None if normals is None else normals[triangles], uv, coat.colors)
 
 
-def _at_corners(element: str, name: str, value: Any, vertices: Array, triangles: Array, count: int) -> Array | None:
+def _corner_values(element: str, name: str, value: Any, vertices: Array, triangles: Array, count: int) -> Array | None:
     """Convert vertex values or corner values to corner values (m, 3, count)."""
     if value is None:
         return None
@@ -183,32 +185,32 @@ def _joined(sheets: list[_Sheet]) -> list[_Sheet]:
 
 
 def _concatenated(arrays: list[Array | None]) -> Array | None:
-    given = [array for array in arrays if array is not None]
-    return np.concatenate(given) if given else None
+    present = [array for array in arrays if array is not None]
+    return np.concatenate(present) if present else None
 
 
 def _piece(sheet: _Sheet, factors: Array) -> Piece:
     """Merge equal vertices, for smooth normals across seams, and delete degenerate triangles."""
-    places, back = np.unique(sheet.vertices * factors, axis=0, return_inverse=True)
-    corners = back.reshape(-1)[sheet.triangles]
+    vertices, inverse = np.unique(sheet.vertices * factors, axis=0, return_inverse=True)
+    corners = inverse.reshape(-1)[sheet.triangles]
     mirrored = bool(np.prod(factors) < 0.0)
     a, b, c = corners.T
-    kept = (a != b) & (b != c) & (c != a)
-    corners = corners[kept]
-    normals, uv, colors = (None if x is None else x[kept] for x in (sheet.normals, sheet.uv, sheet.colors))
+    valid = (a != b) & (b != c) & (c != a)
+    corners = corners[valid]
+    normals, uv, colors = (None if x is None else x[valid] for x in (sheet.normals, sheet.uv, sheet.colors))
     outward = corners[:, ::-1] if mirrored else corners
-    closed = _is_closed(outward, len(places))
-    if mirrored != (closed and solid(places, outward)[0] < 0.0):
+    closed = _is_closed(outward, len(vertices))
+    if mirrored != (closed and solid(vertices, outward)[0] < 0.0):
         corners = corners[:, ::-1]
         normals, uv, colors = (None if x is None else x[:, ::-1] for x in (normals, uv, colors))
     if normals is not None:
-        normals = _outward(normals / factors, places[corners], closed)
+        normals = _outward(normals / factors, vertices[corners], closed)
     triangles = np.ascontiguousarray(corners, dtype=np.int32)
     normals, uv = (None if x is None else x.astype(np.float32) for x in (normals, uv))
-    for array in (places, triangles, normals, uv, colors):
+    for array in (vertices, triangles, normals, uv, colors):
         if array is not None:
             array.flags.writeable = False
-    return Piece(places, triangles, closed, sheet.paint.color, sheet.paint.look, normals, uv, colors)
+    return Piece(vertices, triangles, closed, sheet.paint.color, sheet.paint.look, normals, uv, colors)
 
 
 def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:

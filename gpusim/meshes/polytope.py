@@ -129,14 +129,14 @@ def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
 
 def _normal(polygon: Array) -> Array:
     """Return the unit normal of a polygon by Newell's method."""
-    arms = polygon - polygon[0]
-    total = np.cross(arms[1:-1], arms[2:]).sum(axis=0)
+    edges = polygon - polygon[0]
+    total = np.cross(edges[1:-1], edges[2:]).sum(axis=0)
     unit: Array = total / np.linalg.norm(total)
     return unit
 
 
 def hull_points(points: Array) -> Array:
-    """Return the points that are corners of the convex hull, before the merging of faces.
+    """Return the points that are corners of the convex hull, before faces are merged.
 
     Raises:
         FlatPointsError: fewer than four points, or all points in one plane.
@@ -154,30 +154,30 @@ def fewer_points(points: Array, count: int) -> tuple[Array, float]:
     from scipy.spatial import ConvexHull
 
     scaled, extent = _scaled(points)
-    kept = _simplex(scaled)
+    chosen = _simplex(scaled)
     while True:
-        equations = ConvexHull(scaled[kept]).equations
+        equations = ConvexHull(scaled[chosen]).equations
         outside = scaled @ equations[:, :3].T + equations[:, 3]
         worst = outside.max(axis=1)
         # One candidate per face: the farthest corner, without duplicates.
         candidates = np.unique(outside.argmax(axis=0))
         candidates = candidates[worst[candidates] > FLAT]
         order = candidates[np.argsort(-worst[candidates], kind="stable")]
-        new = [int(c) for c in order if c not in kept][: min(_BATCH, count - len(kept))]
+        new = [int(c) for c in order if c not in chosen][: min(_BATCH, count - len(chosen))]
         if not new:
             gap = float(worst.max()) * extent if worst.max() > FLAT else 0.0
-            return points[np.sort(kept)], gap
-        kept += new
+            return points[np.sort(chosen)], gap
+        chosen += new
 
 
 def _simplex(points: Array) -> list[int]:
     """Return the indices of four points that span a large tetrahedron."""
     first = int(np.argmin(points[:, 0]))
-    arms = points - points[first]
-    second = int(np.argmax(np.linalg.norm(arms, axis=1)))
-    across = np.cross(arms, arms[second])
-    third = int(np.argmax(np.linalg.norm(across, axis=1)))
-    fourth = int(np.argmax(np.abs(arms @ across[third])))
+    edges = points - points[first]
+    second = int(np.argmax(np.linalg.norm(edges, axis=1)))
+    cross = np.cross(edges, edges[second])
+    third = int(np.argmax(np.linalg.norm(cross, axis=1)))
+    fourth = int(np.argmax(np.abs(edges @ cross[third])))
     return [first, second, third, fourth]
 
 

@@ -42,7 +42,7 @@ def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] 
         raise validate.fail(element, f"there is no terrain file {path}", "give the path of an existing file")
     if suffix not in _READERS:
         raise validate.fail(
-            element, f"the terrain file {path} is of no known kind", f"give one of {', '.join(sorted(_READERS))}"
+            element, f"the terrain file {path} has an unknown type", f"give one of {', '.join(sorted(_READERS))}"
         )
     package, reader = _READERS[suffix]
     try:
@@ -52,7 +52,9 @@ def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] 
             element, f"reading {path} needs {package}, which is not installed", 'pip install "gpusim[terrain]"'
         ) from None
     except Exception as error:  # readers raise undocumented errors
-        raise validate.fail(element, f"the terrain file {path} cannot be read ({error})", "give a whole file") from None
+        raise validate.fail(
+            element, f"the terrain file {path} cannot be read ({error})", "give a complete file"
+        ) from None
     return _grid(element, path, heights), cell
 
 
@@ -100,7 +102,7 @@ def _grid(element: str, name: str, values: Any) -> Array:
     try:
         grid = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise validate.fail(element, f"{name} holds no numbers", "give heights (rows, columns)") from None
+        raise validate.fail(element, f"{name} contains no numbers", "give heights (rows, columns)") from None
     if grid.ndim != 2 or min(grid.shape) < 2:
         raise validate.fail(
             element, f"{name} has shape {grid.shape}", "give heights (rows, columns), at least 2 rows and 2 columns"

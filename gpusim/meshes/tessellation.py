@@ -43,8 +43,8 @@ def rings_mesh(rings: Array) -> tuple[Array, Array]:
 def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
     """Merge coincident points, and delete triangles with fewer than three different corners."""
     scale = float(np.abs(vertices).max()) or 1.0
-    _, first, back = np.unique(np.round(vertices / scale, 12), axis=0, return_index=True, return_inverse=True)
-    triangles = back.reshape(-1)[triangles]
+    _, first, inverse = np.unique(np.round(vertices / scale, 12), axis=0, return_index=True, return_inverse=True)
+    triangles = inverse.reshape(-1)[triangles]
     distinct = (
         (triangles[:, 0] != triangles[:, 1])
         & (triangles[:, 1] != triangles[:, 2])

@@ -29,7 +29,7 @@ def texture_of(element: str, value: Any) -> Texture:
             raise
         raise ModelError(f"{element}: {error}") from None
     except (TypeError, ValueError):
-        rule = f"texture {value!r:.60} is not a picture"
+        rule = f"texture {value!r:.60} is not an image"
         raise validate.fail(element, rule, "give a Texture, a path, or pixels (rows, columns, 3)") from None
 
 
@@ -44,7 +44,7 @@ def texture_of_bytes(element: str, content: bytes) -> Texture:
 
 def _pixels_of_file(element: str, path: str) -> Any:
     if not os.path.isfile(path):
-        raise validate.fail(element, f"there is no picture file {path}", "give the path of an existing file")
+        raise validate.fail(element, f"there is no image file {path}", "give the path of an existing file")
     return _pixels(element, f"the texture {path}", path)
 
 
@@ -60,7 +60,7 @@ def _pixels(element: str, name: str, source: Any) -> Any:
             with Image.open(source) as image:
                 transparent = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
                 converted = image.convert("RGBA" if transparent else "RGB")
-        smaller = -(-max(converted.size) // LARGEST)
-        return np.array(converted.reduce(smaller) if smaller > 1 else converted)
+        reduction = -(-max(converted.size) // LARGEST)
+        return np.array(converted.reduce(reduction) if reduction > 1 else converted)
     except Exception as error:  # Pillow's readers raise many error types
         raise validate.fail(element, f"{name} cannot be read ({error})", "give a PNG or JPEG file") from None

@@ -56,16 +56,16 @@ class TriangleTree:
         first = np.clip(np.floor((low - lower) / step) - 1, 0, GRID)
         last = np.clip(np.ceil((high - lower) / step) + 1, 0, GRID)
         sides = self.sides
-        found, at = [], np.zeros(1, dtype=np.int64)
-        while at.size:
-            at = at[np.all((sides[at, 0] <= last) & (sides[at, 1] >= first), axis=1)]
-            link = self.nodes[at, 3]
-            found.append(-1 - link[link < 0])
-            inner = at[link >= 0]
+        leaves, nodes = [], np.zeros(1, dtype=np.int64)
+        while nodes.size:
+            nodes = nodes[np.all((sides[nodes, 0] <= last) & (sides[nodes, 1] >= first), axis=1)]
+            link = self.nodes[nodes, 3]
+            leaves.append(-1 - link[link < 0])
+            inner = nodes[link >= 0]
             below = self.nodes[inner + 1, 3]
             # The left child is the next node. The right child is after the left child's subtree.
-            at = np.concatenate([inner + 1, np.where(below < 0, inner + 2, below)])
-        leaf = np.sort(np.concatenate(found))
+            nodes = np.concatenate([inner + 1, np.where(below < 0, inner + 2, below)])
+        leaf = np.sort(np.concatenate(leaves))
         number = (LEAF * leaf[:, None] + np.arange(LEAF)).ravel()
         return number[number < self.solid]
 
@@ -172,11 +172,11 @@ def _nodes(vertices: Array, triangles: Array) -> Array:
         nodes[index[~leaf], 3] = index[~leaf] + 2 * count[~leaf] - 1
         _leaf_boxes(vertices, triangles, index[leaf], first[leaf], low, high)
         index, first, count = index[~leaf], first[~leaf], count[~leaf]
-        left = (count + 1) // 2
-        levels.append((index, index + 2 * left))
-        index = np.concatenate([index + 1, index + 2 * left])
-        first = np.concatenate([first, first + left])
-        count = np.concatenate([left, count - left])
+        left_count = (count + 1) // 2
+        levels.append((index, index + 2 * left_count))
+        index = np.concatenate([index + 1, index + 2 * left_count])
+        first = np.concatenate([first, first + left_count])
+        count = np.concatenate([left_count, count - left_count])
     for inner, right in reversed(levels):
         low[inner] = np.minimum(low[inner + 1], low[right])
         high[inner] = np.maximum(high[inner + 1], high[right])
@@ -210,9 +210,9 @@ def _neighbors(vertices: Array, triangles: Array) -> Array:
     many = np.flatnonzero(size > 2)
     for n in np.unique(size[many]):
         group = many[size[many] == n]
-        place = start[group][:, None] + np.arange(n)
-        edges = np.stack(np.divmod(key[place[:, 0]], len(vertices)), axis=1)
-        beyond[order[place]] = _flattest(vertices, edges, tip[place])
+        positions = start[group][:, None] + np.arange(n)
+        edges = np.stack(np.divmod(key[positions[:, 0]], len(vertices)), axis=1)
+        beyond[order[positions]] = _flattest(vertices, edges, tip[positions])
     return beyond.reshape(-1, 3)
 
 
@@ -233,16 +233,16 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return the opposite vertex of the neighbor triangle with the minimum bend, for each edge."""
-    from_edge = vertices[edges[:, 0]][:, None]
-    along = vertices[edges[:, 1]][:, None] - from_edge
-    away = vertices[tips] - from_edge
-    away -= along * (np.sum(away * along, axis=-1) / np.sum(along * along, axis=-1))[..., None]
-    away /= np.linalg.norm(away, axis=-1, keepdims=True)
-    best, least = tips.copy(), np.full(tips.shape, np.inf)
+    """Return the opposite vertex of the neighbor triangle with the smallest bending angle, for each edge."""
+    origin = vertices[edges[:, 0]][:, None]
+    along = vertices[edges[:, 1]][:, None] - origin
+    perpendicular = vertices[tips] - origin
+    perpendicular -= along * (np.sum(perpendicular * along, axis=-1) / np.sum(along * along, axis=-1))[..., None]
+    perpendicular /= np.linalg.norm(perpendicular, axis=-1, keepdims=True)
+    best, min_cosine = tips.copy(), np.full(tips.shape, np.inf)
     for shift in range(1, min(tips.shape[1], _MAX_SHARING)):
-        cosine = np.sum(away * np.roll(away, -shift, axis=1), axis=-1)
-        better = cosine < least
+        cosine = np.sum(perpendicular * np.roll(perpendicular, -shift, axis=1), axis=-1)
+        better = cosine < min_cosine
         best = np.where(better, np.roll(tips, -shift, axis=1), best)
-        least = np.where(better, cosine, least)
+        min_cosine = np.where(better, cosine, min_cosine)
     return best

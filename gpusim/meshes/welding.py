@@ -54,13 +54,13 @@ def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
     if not used.all():
         vertices, triangles = vertices[used], (np.cumsum(used, dtype=np.int32) - 1)[triangles]
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
-    places = np.round((vertices - vertices.min(axis=0)) / (WELD * size)).astype(np.int32)
-    _, kept, back = np.unique(_mixed(*places.T), return_index=True, return_inverse=True)
-    if len(kept) == len(places):
+    grid = np.round((vertices - vertices.min(axis=0)) / (WELD * size)).astype(np.int32)
+    _, first, inverse = np.unique(_row_hashes(*grid.T), return_index=True, return_inverse=True)
+    if len(first) == len(grid):
         return vertices, triangles
-    if not np.array_equal(places[kept][back], places):  # two positions with the same hash
-        _, kept, back = np.unique(places, axis=0, return_index=True, return_inverse=True)
-    return vertices[kept], back.reshape(-1).astype(np.int32)[triangles]
+    if not np.array_equal(grid[first][inverse], grid):  # two positions with the same hash
+        _, first, inverse = np.unique(grid, axis=0, return_index=True, return_inverse=True)
+    return vertices[first], inverse.reshape(-1).astype(np.int32)[triangles]
 
 
 def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
@@ -94,7 +94,7 @@ def repeated(triangles: Array) -> Array:
     """Return the indices of triangles with the same three vertices as an earlier triangle."""
     low, high = triangles.min(axis=1), triangles.max(axis=1)
     middle = triangles.sum(axis=1) - low - high
-    key = _mixed(low, middle, high)
+    key = _row_hashes(low, middle, high)
     ordered = np.sort(key)
     if not np.any(ordered[1:] == ordered[:-1]):
         return np.zeros(0, dtype=np.int64)
@@ -103,7 +103,7 @@ def repeated(triangles: Array) -> Array:
     return order[1:][np.logical_and.reduce(same)]
 
 
-def _mixed(*numbers: Array) -> Array:
+def _row_hashes(*numbers: Array) -> Array:
     """Return a hash of each row of nonnegative numbers."""
     key = np.zeros(len(numbers[0]), dtype=np.uint64)
     with np.errstate(over="ignore"):

@@ -13,7 +13,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.meshes.tessellation import arc, revolve
-from gpusim.shapes.casting import ROUND_SIDE, cylinder_span, first_side, normals
+from gpusim.shapes.casting import ROUND_SIDE, cylinder_span, first_hit, normals
 from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -52,9 +52,12 @@ class _Side:
 
     def value(self, points: Array) -> tuple[Array, Array]:
         """Return the values and gradients of the function at points."""
-        out, height = np.hypot(points[:, 0], points[:, 1]), np.clip(points[:, 2], -self.half, self.half)
-        level, fall = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None], height / np.sqrt(self.bow**2 - height**2)
-        return out - self.radius_at(height), np.column_stack([level, fall])
+        distance, height = np.hypot(points[:, 0], points[:, 1]), np.clip(points[:, 2], -self.half, self.half)
+        radial, slope = (
+            points[:, :2] / np.where(distance > 0.0, distance, 1.0)[:, None],
+            height / np.sqrt(self.bow**2 - height**2),
+        )
+        return distance - self.radius_at(height), np.column_stack([radial, slope])
 
     def flat(self, points: Array, face: Array) -> Array:
         """Return whether points lie on a flat end."""
@@ -84,8 +87,8 @@ class Barrel(Round):
         """Return the inertia for density 1, summed over thin disks."""
         radius, z, thickness = _slices(params)
         mass = math.pi * thickness * radius**2
-        across = float(mass @ (0.25 * radius**2 + z**2))
-        moments: Array = np.diag([across, across, 0.5 * float(mass @ radius**2)])
+        transverse = float(mass @ (0.25 * radius**2 + z**2))
+        moments: Array = np.diag([transverse, transverse, 0.5 * float(mass @ radius**2)])
         return moments
 
     def radius(self, params: Params) -> float:
@@ -105,7 +108,7 @@ class Barrel(Round):
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
         """Find the hits of rays on the side by Newton's method, inside the bounding cylinder."""
         side = _Side(*self.size_values(params))
-        s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
+        s, face = first_hit(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
 
 
@@ -154,10 +157,10 @@ def add_shape_barrel(
     params = validate.positives(element, radius=radius, arc_radius=arc_radius, half_length=half_length)
     r, bow, half = params.values()
     if bow < r:
-        rule = f"arc_radius = {bow:g} is below radius = {r:g}, so the arc would not be about a far axis"
-        raise validate.fail(element, rule, "give an arc_radius of at least radius, or use a wheel, with an edge_radius")
+        rule = f"arc_radius = {bow:g} is below radius = {r:g}"
+        raise validate.fail(element, rule, "give a larger arc_radius, or use a wheel with an edge_radius")
     if not end_radius(params) > _MIN_END * r:
         tip = math.sqrt(r * (2.0 * bow - r))
-        rule = f"half_length = {half:g} leaves no flat end: the arc comes to its tip at {tip:g}"
+        rule = f"half_length = {half:g} leaves no flat end: the arc ends in a tip at {tip:g}"
         raise validate.fail(element, rule, "give a smaller half_length or a larger arc_radius")
     return self.add_shape("barrel", body, params, xform, material, label, group, mask, density, color)

@@ -52,7 +52,7 @@ def add_camera(
         raise validate.fail(element, f"fov_y = {angle:g} rad is not below pi", "give radians, such as 0.8")
     frame = xform or Transform()
     if target is not None:
-        frame = _looking_at(element, frame.position, validate.numbers(element, "target", target, 3))
+        frame = _look_at_frame(element, frame.position, validate.numbers(element, "target", target, 3))
     return self._adopt("camera", CameraSpec(name, body, frame, angle))
 
 
@@ -102,7 +102,7 @@ def add_light(
     element = f"light '{name}'"
     validate.choice(element, "kind", kind, LIGHT_KINDS)
     validate.flag(element, "shadow", shadow)
-    place = validate.numbers(element, "position", position, 3)
+    point = validate.numbers(element, "position", position, 3)
     angle = validate.positive(element, "cutoff", cutoff)
     if angle > 0.5 * math.pi:
         raise validate.fail(element, f"cutoff = {angle:g} rad is above pi / 2", "give radians, such as 0.8")
@@ -110,7 +110,7 @@ def add_light(
         label=name,
         kind=kind,
         body=self.check_body(element, "body", body),
-        xform=_looking_at(element, place, place + validate.direction(element, "direction", direction)),
+        xform=_look_at_frame(element, point, point + validate.direction(element, "direction", direction)),
         color=validate.color(element, color),
         intensity=validate.not_negative(element, "intensity", intensity),
         attenuation=_attenuation(element, attenuation),
@@ -129,7 +129,7 @@ def _attenuation(element: str, value: Any) -> tuple[float, float, float]:
     return float(a), float(b), float(c)
 
 
-def _looking_at(element: str, position: Array, target: Array) -> Transform:
+def _look_at_frame(element: str, position: Array, target: Array) -> Transform:
     """Return the frame at ``position`` with -z towards ``target``, and the body's z axis up in the image."""
     back = position - target
     length = float(np.linalg.norm(back))

@@ -43,9 +43,9 @@ class Capsule(Round):
         """
         r, half = float(params["radius"]), float(params["half_length"])
         cylinder, ball = self._volumes(params)
-        across = cylinder * (r * r / 4.0 + half * half / 3.0) + ball * (0.4 * r * r + half * half + 0.75 * half * r)
-        along = cylinder * r * r / 2.0 + 0.4 * ball * r * r
-        return np.diag([across, across, along])
+        transverse = cylinder * (r * r / 4.0 + half * half / 3.0) + ball * (0.4 * r * r + half * half + 0.75 * half * r)
+        axial = cylinder * r * r / 2.0 + 0.4 * ball * r * r
+        return np.diag([transverse, transverse, axial])
 
     def radius(self, params: Params) -> float:
         """Return the distance to an end of the capsule."""

@@ -16,7 +16,7 @@ from gpusim.typing import Array
 
 ROUND_SIDE = -1
 """Face number that represents the round side or no face."""
-MAX_WALKS = 64
+MAX_NEWTON_STEPS = 64
 
 
 class Span:
@@ -31,16 +31,16 @@ class Span:
         self.enter, self.leave = np.full(lines, -np.inf), np.full(lines, np.inf)
         self.enter_face, self.leave_face = np.full(lines, ROUND_SIDE), np.full(lines, ROUND_SIDE)
 
-    def clear(self, where: Array) -> None:
-        """Make the segments of the lines in the mask ``where`` empty."""
-        self.enter, self.leave = np.where(where, np.inf, self.enter), np.where(where, -np.inf, self.leave)
+    def clear(self, mask: Array) -> None:
+        """Make the segments of the lines in ``mask`` empty."""
+        self.enter, self.leave = np.where(mask, np.inf, self.enter), np.where(mask, -np.inf, self.leave)
 
     def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
         """Intersect the segments with the segments from ``enter`` to ``leave``."""
-        later, earlier = enter > self.enter, leave < self.leave
-        self.enter, self.leave = np.where(later, enter, self.enter), np.where(earlier, leave, self.leave)
-        self.enter_face = np.where(later, face, self.enter_face)
-        self.leave_face = np.where(earlier, face, self.leave_face)
+        enters_later, leaves_earlier = enter > self.enter, leave < self.leave
+        self.enter, self.leave = np.where(enters_later, enter, self.enter), np.where(leaves_earlier, leave, self.leave)
+        self.enter_face = np.where(enters_later, face, self.enter_face)
+        self.leave_face = np.where(leaves_earlier, face, self.leave_face)
 
     def cut_half(self, value: Array, rate: Array, face: int) -> None:
         """Keep the points of each line where value + rate s <= 0."""
@@ -53,28 +53,30 @@ class Span:
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
-    def cut_round(self, along: Array, square: Array, aside: Array, radius: float, whole: Array | bool = False) -> None:
-        """Clip the lines to a circle or sphere with this radius, except for lines in the mask ``whole``."""
-        within = square * (radius * radius) - aside
-        hit, half = within >= 0.0, np.sqrt(within)
-        enter, leave = (-along - half) / square, (half - along) / square
+    def cut_round(
+        self, projection: Array, square: Array, cross_square: Array, radius: float, unclipped: Array | bool = False
+    ) -> None:
+        """Clip the lines to a circle or sphere with this radius, except for lines in the mask ``unclipped``."""
+        discriminant = square * (radius * radius) - cross_square
+        hit, half = discriminant >= 0.0, np.sqrt(discriminant)
+        enter, leave = (-projection - half) / square, (half - projection) / square
         enter, leave = np.where(hit, enter, np.inf), np.where(hit, leave, -np.inf)
-        self.cut(np.where(whole, -np.inf, enter), np.where(whole, np.inf, leave))
+        self.cut(np.where(unclipped, -np.inf, enter), np.where(unclipped, np.inf, leave))
 
     def cut_tube(self, line: Line, radius: float) -> None:
         """Keep the points of each line within a radius of the z axis."""
         (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
-        square, turn = dx * dx + dy * dy, x * dy - y * dx
-        upright = square == 0.0
-        self.cut_round(x * dx + y * dy, square, turn * turn, radius, upright)
-        self.clear(upright & (x * x + y * y > radius * radius))
+        square, cross = dx * dx + dy * dy, x * dy - y * dx
+        is_vertical = square == 0.0
+        self.cut_round(x * dx + y * dy, square, cross * cross, radius, is_vertical)
+        self.clear(is_vertical & (x * x + y * y > radius * radius))
 
     def cut_ball(self, line: Line, height: float, radius: float) -> None:
         """Keep the points of each line within a radius of the point (0, 0, height)."""
         p = line.origin - np.array([0.0, 0.0, height])
-        side = rotations.cross(p, line.direction)
-        along, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
-        self.cut_round(along, square, rotations.dot(side, side), radius)
+        cross = rotations.cross(p, line.direction)
+        projection, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
+        self.cut_round(projection, square, rotations.dot(cross, cross), radius)
 
     @property
     def empty(self) -> Array:
@@ -98,57 +100,59 @@ class Side(Protocol):
         """Return a mask (n,), True for points on faces of the bounding shape that are also on the shape."""
 
 
-def walk_to(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
+def first_root(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
     """Find the first root from ``start`` (outside) to ``end``, along the line (sign 1) or against it (sign -1).
 
     Returns:
         The roots (m along the line), or ``sign`` times infinity for lines without a root.
     """
-    s, found = sign * start, np.full(start.size, np.inf)
-    going = np.isfinite(s)
-    for _ in range(MAX_WALKS):
-        if not going.any():
+    s, roots = sign * start, np.full(start.size, np.inf)
+    active = np.isfinite(s)
+    for _ in range(MAX_NEWTON_STEPS):
+        if not active.any():
             break
-        at = np.flatnonzero(going)
-        value, gradient = side.value(line.part(at).at(sign * s[at]))
-        slope = sign * rotations.dot(gradient, line.direction[at])
-        further = s[at] - value / slope
-        there = value <= 0.0
-        missed = ~there & (~(slope < 0.0) | (further > sign * end[at]))
-        there |= ~missed & ~(further > s[at])
-        found[at[there]] = s[at[there]]
-        going[at[there | missed]] = False
-        s[at] = np.where(there | missed, s[at], further)
-    found[going] = s[going]
-    return np.asarray(sign * found)
+        index = np.flatnonzero(active)
+        value, gradient = side.value(line.part(index).at(sign * s[index]))
+        slope = sign * rotations.dot(gradient, line.direction[index])
+        next_s = s[index] - value / slope
+        is_root = value <= 0.0
+        missed = ~is_root & (~(slope < 0.0) | (next_s > sign * end[index]))
+        is_root |= ~missed & ~(next_s > s[index])
+        roots[index[is_root]] = s[index[is_root]]
+        active[index[is_root | missed]] = False
+        s[index] = np.where(is_root | missed, s[index], next_s)
+    roots[active] = s[active]
+    return np.asarray(sign * roots)
 
 
-def first_side(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
+def first_hit(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
     """Return the first hits of rays on a shape with a smooth side, and the faces at the hits (``Span.first_end``).
 
     ``bounds`` is the ray's span inside the bounding shape.
     """
-    met = ~bounds.empty & (bounds.leave >= line.start)
-    s, face = np.full(met.size, np.inf), np.full(met.size, ROUND_SIDE)
-    enter = np.where(met, bounds.enter, np.inf)
-    flat = met & side.flat(line.at(enter), bounds.enter_face)
-    s = np.where(flat, enter, walk_to(side, line, 1.0, np.where(flat, np.inf, enter), bounds.leave))
-    face = np.where(flat, bounds.enter_face, ROUND_SIDE)
-    within = s < line.start
-    leave = np.where(within, bounds.leave, np.inf)
-    flat = within & side.flat(line.at(leave), bounds.leave_face)
-    out = np.where(flat, leave, walk_to(side, line, -1.0, np.where(flat, np.inf, leave), bounds.enter))
-    out = np.where(out >= line.start, out, np.inf)
-    face = np.where(within, np.where(flat, bounds.leave_face, ROUND_SIDE), face)
-    return np.where(within, out, s), face
+    hits_bounds = ~bounds.empty & (bounds.leave >= line.start)
+    s, face = np.full(hits_bounds.size, np.inf), np.full(hits_bounds.size, ROUND_SIDE)
+    enter = np.where(hits_bounds, bounds.enter, np.inf)
+    on_flat_face = hits_bounds & side.flat(line.at(enter), bounds.enter_face)
+    s = np.where(on_flat_face, enter, first_root(side, line, 1.0, np.where(on_flat_face, np.inf, enter), bounds.leave))
+    face = np.where(on_flat_face, bounds.enter_face, ROUND_SIDE)
+    starts_inside = s < line.start
+    leave = np.where(starts_inside, bounds.leave, np.inf)
+    on_flat_face = starts_inside & side.flat(line.at(leave), bounds.leave_face)
+    exit_s = np.where(
+        on_flat_face, leave, first_root(side, line, -1.0, np.where(on_flat_face, np.inf, leave), bounds.enter)
+    )
+    exit_s = np.where(exit_s >= line.start, exit_s, np.inf)
+    face = np.where(starts_inside, np.where(on_flat_face, bounds.leave_face, ROUND_SIDE), face)
+    return np.where(starts_inside, exit_s, s), face
 
 
 def face_normals(face: Array) -> Array:
     """Return outward normals (n, 3) of box faces. Face 2 k is at +axis k, face 2 k + 1 at -axis k."""
-    known = np.maximum(face, 0)
-    out = np.zeros((face.size, 3))
-    out[np.arange(face.size), known // 2 % 3] = np.where(known % 2 == 1, -1.0, 1.0)
-    return out
+    index = np.maximum(face, 0)
+    result = np.zeros((face.size, 3))
+    result[np.arange(face.size), index // 2 % 3] = np.where(index % 2 == 1, -1.0, 1.0)
+    return result
 
 
 def normals(face: Array, round_normals: Array) -> Array:

@@ -13,7 +13,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.meshes.tessellation import revolve
-from gpusim.shapes.casting import cylinder_span, first_side, normals
+from gpusim.shapes.casting import cylinder_span, first_hit, normals
 from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -28,9 +28,9 @@ class _Side:
 
     def value(self, points: Array) -> tuple[Array, Array]:
         """Return the values and gradients of the function at points."""
-        out, taper = np.hypot(points[:, 0], points[:, 1]), 0.5 * self.radius / self.half
-        level = points[:, :2] / np.where(out > 0.0, out, 1.0)[:, None]
-        return out - taper * (self.half - points[:, 2]), np.column_stack([level, np.full(out.size, taper)])
+        distance, taper = np.hypot(points[:, 0], points[:, 1]), 0.5 * self.radius / self.half
+        radial = points[:, :2] / np.where(distance > 0.0, distance, 1.0)[:, None]
+        return distance - taper * (self.half - points[:, 2]), np.column_stack([radial, np.full(distance.size, taper)])
 
     def flat(self, points: Array, face: Array) -> Array:
         """Return whether points lie on the base."""
@@ -59,8 +59,8 @@ class Cone(Round):
     def inertia(self, params: Params) -> Array:
         """Return the inertia for the volume V: 3/10 V r^2 about z, and 3/80 V (4 r^2 + height^2) about x and y."""
         square, height = float(params["radius"]) ** 2, 2.0 * float(params["half_length"])
-        across = 3.0 / 80.0 * (4.0 * square + height * height)
-        moments: Array = self.volume(params) * np.diag([across, across, 0.3 * square])
+        transverse = 3.0 / 80.0 * (4.0 * square + height * height)
+        moments: Array = self.volume(params) * np.diag([transverse, transverse, 0.3 * square])
         return moments
 
     def radius(self, params: Params) -> float:
@@ -75,7 +75,7 @@ class Cone(Round):
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
         """Find the hits of rays on the side by Newton's method, inside the bounding cylinder."""
         side = _Side(float(params["radius"]), float(params["half_length"]))
-        s, face = first_side(side, line, cylinder_span(line, side.radius, side.half))
+        s, face = first_hit(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
 
 

@@ -35,8 +35,8 @@ class Cylinder(Round):
     def inertia(self, params: Params) -> Array:
         """Return the inertia for the volume V: V r^2/2 about z, and V (r^2/4 + half_length^2/3) about x and y."""
         square, half = float(params["radius"]) ** 2, float(params["half_length"])
-        across = square / 4.0 + half * half / 3.0
-        moments: Array = self.volume(params) * np.diag([across, across, square / 2.0])
+        transverse = square / 4.0 + half * half / 3.0
+        moments: Array = self.volume(params) * np.diag([transverse, transverse, square / 2.0])
         return moments
 
     def radius(self, params: Params) -> float:

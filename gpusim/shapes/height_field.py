@@ -17,7 +17,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 _CREASE = 75.0
-_NEAR = 0.9963
+_NORMAL_COSINE = 0.9963
 """Cosine of 5 degrees. A field needs only one manifold if all normals are within 5 degrees of one normal."""
 _FLAT = 1e-6
 """Minimum rise of a triangle above its neighbor's plane for a valley, as a fraction of dx + dy."""
@@ -81,7 +81,7 @@ class HeightField(Unmovable):
         first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
         # Bands of rows need less memory. Neighboring bands share a row of cells.
         bands = [heights[k : k + _BAND + 1] for k in range(0, len(heights) - 1, _BAND - 1)]
-        if all(np.all(_normals(band, spacing)[0] @ first >= _NEAR) for band in bands if len(band) > 1):
+        if all(np.all(_normals(band, spacing)[0] @ first >= _NORMAL_COSINE) for band in bands if len(band) > 1):
             return 1
         return MANIFOLDS if any(_has_valley(band, spacing) for band in bands if len(band) > 1) else 1
 
@@ -94,8 +94,8 @@ class HeightField(Unmovable):
         grid = np.meshgrid(x, y)
         vertices = np.stack([*grid, params["heights"]], axis=-1).reshape(-1, 3)
         corner = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)).reshape(-1)
-        here, right, up, across = corner, corner + 1, corner + columns, corner + columns + 1
-        triangles = np.concatenate([np.stack([here, right, across], axis=1), np.stack([here, across, up], axis=1)])
+        here, right, up, opposite = corner, corner + 1, corner + columns, corner + columns + 1
+        triangles = np.concatenate([np.stack([here, right, opposite], axis=1), np.stack([here, opposite, up], axis=1)])
         return vertices, triangles.astype(np.int32)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
@@ -110,8 +110,8 @@ class HeightField(Unmovable):
         lower = np.column_stack([upper[:, :2], np.full(len(upper), bottom)])
         here = np.arange(len(upper))
         there, below = (here + 1) % len(upper), len(upper) + here
-        across = len(upper) + there
-        walls = np.concatenate([np.stack([below, across, there], axis=1), np.stack([below, there, here], axis=1)])
+        opposite = len(upper) + there
+        walls = np.concatenate([np.stack([below, opposite, there], axis=1), np.stack([below, there, here], axis=1)])
         return [(vertices, triangles, _CREASE), (np.concatenate([upper, lower]), walls.astype(np.int32), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
@@ -121,8 +121,8 @@ class HeightField(Unmovable):
 
 def _normals(heights: Array, spacing: Array) -> tuple[Array, Array]:
     """Return unit normals (2, rows - 1, columns - 1, 3) and slopes of the lower right and upper left triangles."""
-    here, right, up, far = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
-    slopes = np.stack([[right - here, far - right], [far - up, up - here]])
+    here, right, up, opposite = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
+    slopes = np.stack([[right - here, opposite - right], [opposite - up, up - here]])
     slopes = slopes / np.reshape(spacing, (2, 1, 1))
     normals = np.concatenate([-slopes, np.ones_like(slopes[:, :1])], axis=1)
     return np.moveaxis(normals / np.linalg.norm(normals, axis=1, keepdims=True), 1, -1), slopes
@@ -181,7 +181,7 @@ def add_shape_height_field(
     bottom = validate.number(element, "base", base)
     if bottom > lowest:
         raise validate.fail(
-            element, f"base = {bottom:g} lies above the lowest height {lowest:g}", "give a lower base, or leave it out"
+            element, f"base = {bottom:g} is above the lowest height {lowest:g}", "give a lower base, or leave it out"
         )
     params: dict[str, Any] = {"heights": grid, "spacing": steps, "base": bottom}
     return self.add_shape("height_field", body, params, xform, material, label, group, mask, color=color)

@@ -46,8 +46,8 @@ class Hull(ShapeType):
 
     def tile(self, params: Params) -> float:
         """Return half of the minimum width along a face normal."""
-        along = params["vertices"] @ params["faces"].normal.T
-        return 0.5 * float(np.ptp(along, axis=0).min())
+        projections = params["vertices"] @ params["faces"].normal.T
+        return 0.5 * float(np.ptp(projections, axis=0).min())
 
     def volume(self, params: Params) -> float:
         """Return the volume, summed over tetrahedra."""
@@ -73,8 +73,8 @@ class Hull(ShapeType):
         """Clip the rays to the half spaces of all faces."""
         vertices, faces, span = params["vertices"], params["faces"], Span(line.start.size)
         for f, normal in enumerate(faces.normal):
-            apart = line.origin - vertices[faces.polygon(f)[0]]
-            span.cut_half(apart @ normal, line.direction @ normal, f)
+            offset = line.origin - vertices[faces.polygon(f)[0]]
+            span.cut_half(offset @ normal, line.direction @ normal, f)
         s, face = span.first_end(line.start)
         return s, faces.normal[np.maximum(face, 0)]
 
@@ -154,12 +154,12 @@ def add_shape_mesh(
     validate.choice(element, "convex", convex, ("hull", "decompose"))
     if convex == "decompose":
         name = label or f"shape{len(self.shapes)}"
-        made = []
+        indices = []
         for k, part in enumerate(decompose_mesh(element, mesh, scale, max_parts=max_parts)):
             params = _hull_params(element, part, max_vertices)
             number = name if k == 0 else f"{name}_{k}"
-            made.append(self.add_shape("hull", body, params, xform, material, number, group, mask, density, color))
-        return made[0]
+            indices.append(self.add_shape("hull", body, params, xform, material, number, group, mask, density, color))
+        return indices[0]
     factors = validate.per_axis(element, "scale", scale, 3)
     if np.any(factors == 0.0):
         raise validate.fail(element, "scale has a zero", "give factors that are not zero, such as 0.001 for mm")
@@ -190,8 +190,8 @@ def _hull_params(element: str, points: Array, max_vertices: int) -> Params:
         )
     try:
         corners = hull_points(points)
-        kept, gap = fewer_points(corners, int(max_vertices)) if len(corners) > max_vertices else (corners, 0.0)
-        vertices, faces = convex_hull(kept)
+        reduced, gap = fewer_points(corners, int(max_vertices)) if len(corners) > max_vertices else (corners, 0.0)
+        vertices, faces = convex_hull(reduced)
     except FlatPointsError:
         raise validate.fail(
             element,
@@ -200,8 +200,8 @@ def _hull_params(element: str, points: Array, max_vertices: int) -> Params:
         ) from None
     if gap > 0.0:
         warnings.warn(
-            f"{element}: its hull has {len(corners)} vertices; {len(vertices)} of them are kept, whose hull lies at "
-            f"most {gap:.2g} m inside it; give at most {max_vertices} vertices to choose them yourself",
+            f"{element}: its hull has {len(corners)} vertices; it was simplified to {len(vertices)} vertices, with an "
+            f"error of at most {gap:.2g} m; give at most {max_vertices} vertices to avoid this",
             stacklevel=callers_level(),
         )
     return {"vertices": vertices, "faces": faces}

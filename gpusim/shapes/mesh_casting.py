@@ -17,17 +17,17 @@ def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
     count = line.start.size
     s, normal = np.full(count, np.inf), np.tile([0.0, 0.0, 1.0], (count, 1))
     for i in range(count):
-        number = _met_leaves(tree, line.origin[i], line.direction[i], float(line.start[i]))
+        number = _candidate_triangles(tree, line.origin[i], line.direction[i], float(line.start[i]))
         if not number.size:
             continue
-        at, normals = _on_triangles(tree, number, line.origin[i], line.direction[i])
-        at = np.where(at >= line.start[i], at, np.inf)
-        k = int(np.argmin(at))
-        s[i], normal[i] = at[k], normals[k]
+        distances, normals = _intersect_triangles(tree, number, line.origin[i], line.direction[i])
+        distances = np.where(distances >= line.start[i], distances, np.inf)
+        k = int(np.argmin(distances))
+        s[i], normal[i] = distances[k], normals[k]
     return s, normal
 
 
-def _met_leaves(tree: TriangleTree, origin: Array, direction: Array, start: float) -> Array:
+def _candidate_triangles(tree: TriangleTree, origin: Array, direction: Array, start: float) -> Array:
     """Return the triangles of all tree leaves whose boxes the ray hits, in ascending order."""
     lower, step = tree.grid
     sides, found, at = tree.sides, [], np.zeros(1, dtype=np.int64)
@@ -50,16 +50,16 @@ def _met_leaves(tree: TriangleTree, origin: Array, direction: Array, start: floa
     return number[number < tree.solid]
 
 
-def _on_triangles(tree: TriangleTree, number: Array, origin: Array, direction: Array) -> tuple[Array, Array]:
+def _intersect_triangles(tree: TriangleTree, number: Array, origin: Array, direction: Array) -> tuple[Array, Array]:
     """Return the line parameter at each triangle (Moeller, Trumbore 1997), inf without a hit, and the normals."""
     corner = tree.vertices[tree.triangles[number]]
     e, f = corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]
     p = np.cross(direction, f)
     volume = np.vecdot(e, p)
     with np.errstate(all="ignore"):
-        to = origin - corner[:, 0]
-        u = np.vecdot(to, p) / volume
-        q = np.cross(to, e)
+        offset = origin - corner[:, 0]
+        u = np.vecdot(offset, p) / volume
+        q = np.cross(offset, e)
         v = q @ direction / volume
         s = np.vecdot(f, q) / volume
     hit = (volume != 0.0) & (u >= -_INSIDE) & (v >= -_INSIDE) & (u + v <= 1.0 + _INSIDE)

@@ -66,8 +66,8 @@ def add_shape(
     try:
         shape_type(kind).radius(params)
     except (LookupError, TypeError):
-        rule = f"params = {params!r} are not those of the shape {kind!r}"
-        raise validate.fail(element, rule, f"use add_shape_{kind}, which makes them") from None
+        rule = f"params = {params!r} are not the parameters of a shape {kind!r}"
+        raise validate.fail(element, rule, f"use add_shape_{kind}, which sets them") from None
     material = _check_material(element, material) or Material()
     spec = ShapeSpec(
         label=name,
@@ -134,9 +134,9 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
         ModelError: a group is not a name, or ``collide`` is neither True nor False. ``finalize`` raises a ModelError
             if no shape has the group name.
     """
-    where = "ModelBuilder.set_group_collision"
-    a, b = _group_name(where, group_a), None if group_b is None else _group_name(where, group_b)
-    validate.flag(where, "collide", collide)
+    element = "ModelBuilder.set_group_collision"
+    a, b = _group_name(element, group_a), None if group_b is None else _group_name(element, group_b)
+    validate.flag(element, "collide", collide)
     self.group_rules[(a, None) if b is None else (min(a, b), max(a, b))] = bool(collide)
 
 
@@ -154,19 +154,19 @@ def _add_pair(builder: ModelBuilder, shape_a: int, shape_b: int, collide: bool, 
     if first.body == second.body:
         raise validate.fail(
             element,
-            f"both belong to one body ({builder.body_label(first.body)}), whose shapes never collide with each other",
+            f"both belong to one body ({builder.body_label(first.body)}), so they never collide",
             "leave the pair out, or give shapes of two bodies",
         )
     if collide and not (_can_move(builder, first.body) or _can_move(builder, second.body)):
         raise validate.fail(
             element,
-            f"no force moves {builder.body_label(first.body)} or {builder.body_label(second.body)}",
-            "leave the pair out, or give a shape of a body that can move",
+            f"neither {builder.body_label(first.body)} nor {builder.body_label(second.body)} is dynamic",
+            "leave the pair out, or give a shape of a dynamic body",
         )
     for pair in builder.pairs:  # fast comparison, since robots have thousands of pairs
         if (pair.shape_a == a and pair.shape_b == b) or (pair.shape_a == b and pair.shape_b == a):
             listed = "add_collision_pair" if pair.collide else "exclude_collision_pair"
-            raise validate.fail(element, f"the pair is listed already, by {listed}", "list it once")
+            raise validate.fail(element, f"{listed} already added the pair", "add it once")
     builder.pairs.append(PairSpec(a, b, collide, material))
     return Index(len(builder.pairs) - 1, "pair")
 

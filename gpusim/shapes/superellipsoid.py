@@ -13,7 +13,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.meshes.tessellation import rings_mesh
-from gpusim.shapes.casting import Span, first_side
+from gpusim.shapes.casting import Span, first_hit
 from gpusim.shapes.ellipsoid import check_semi_axes, mean_curvature
 from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
@@ -24,15 +24,15 @@ EXPONENT_MIN, EXPONENT_MAX = 0.1, 1.9
 
 def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
     """Return (a^p + b^p)^(1/p) for non-negative a and b, and the derivatives with respect to a and b."""
-    most = np.maximum(a, b)
-    known = most > 0.0
-    share = np.where(known, np.minimum(a, b), 0.0) / np.where(known, most, 1.0)
-    power = exact_math.pow(share, p)
+    maximum = np.maximum(a, b)
+    is_nonzero = maximum > 0.0
+    ratio = np.where(is_nonzero, np.minimum(a, b), 0.0) / np.where(is_nonzero, maximum, 1.0)
+    power = exact_math.pow(ratio, p)
     total = 1.0 + power
     root = exact_math.pow(total, 1.0 / p)
-    by_most = np.where(known, root / total, 0.0)
-    by_least = power / np.where(share > 0.0, share, 1.0) * by_most
-    return most * root, np.where(a < b, by_least, by_most), np.where(a < b, by_most, by_least)
+    d_maximum = np.where(is_nonzero, root / total, 0.0)
+    d_minimum = power / np.where(ratio > 0.0, ratio, 1.0) * d_maximum
+    return maximum * root, np.where(a < b, d_minimum, d_maximum), np.where(a < b, d_maximum, d_minimum)
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class _Side:
         axes = np.array([self.a, self.b, self.c])
         part = points / axes
         x, y, z = np.abs(part).T
-        ring, by_x, by_y = _power_norm(x, y, 2.0 / self.e2)
-        norm, by_ring, by_z = _power_norm(ring, z, 2.0 / self.e1)
-        by = np.column_stack([by_ring * by_x, by_ring * by_y, by_z])
-        return norm - 1.0, np.where(part < 0.0, -by, by) / axes
+        ring, ring_dx, ring_dy = _power_norm(x, y, 2.0 / self.e2)
+        norm, norm_dring, norm_dz = _power_norm(ring, z, 2.0 / self.e1)
+        gradient = np.column_stack([norm_dring * ring_dx, norm_dring * ring_dy, norm_dz])
+        return norm - 1.0, np.where(part < 0.0, -gradient, gradient) / axes
 
     def flat(self, points: Array, face: Array) -> Array:
         """Return False, since the shape has no planar face."""
@@ -119,7 +119,7 @@ class Superellipsoid(Round):
         side, span = _Side(*self.size_values(params)), Span(line.start.size)
         for k, half in enumerate((side.a, side.b, side.c)):
             span.cut_slab(line, k, half)
-        s, _ = first_side(side, line, span)
+        s, _ = first_hit(side, line, span)
         normal = np.zeros_like(line.origin)
         hit = np.isfinite(s)
         normal[hit] = side.value(line.part(hit).at(s[hit]))[1]
@@ -182,8 +182,8 @@ def add_shape_superellipsoid(
         if not EXPONENT_MIN <= value <= EXPONENT_MAX:
             raise validate.fail(
                 element,
-                f"exponent {name} = {value:g} lies outside {EXPONENT_MIN:g} to {EXPONENT_MAX:g}",
-                "give exponents between them, or use a box or a hull for sharp edges",
+                f"exponent {name} = {value:g} is not within {EXPONENT_MIN:g} to {EXPONENT_MAX:g}",
+                "give an exponent in this range, or use a box or a hull for sharp edges",
             )
     params: dict[str, Any] = {"semi_axes": check_semi_axes(element, semi_axes), "exponents": powers}
     return self.add_shape("superellipsoid", body, params, xform, material, label, group, mask, density, color)

@@ -60,8 +60,8 @@ def add_terrain(
         ModelError: the file cannot be read, ``cell`` and ``size`` are missing, or a value is invalid.
     """
     element = shape_element(self, label)
-    heights, stated = read_terrain(element, source)
-    dx, dy = _cell(element, heights.shape, cell, size, stated)
+    heights, file_spacing = read_terrain(element, source)
+    dx, dy = _cell(element, heights.shape, cell, size, file_spacing)
     heights = heights * validate.number(element, "height", height)
     if hole is not None:
         heights = np.where(np.isnan(heights), validate.number(element, "hole", hole), heights)
@@ -75,8 +75,8 @@ def add_terrain(
     if material_index is not None:
         index = np.asarray(material_index)
         if index.shape != (heights.shape[0] - 1, heights.shape[1] - 1):
-            rule = f"material_index has shape {index.shape}, and heights have shape {heights.shape}"
-            raise validate.fail(element, rule, "give one row and one column less than heights")
+            rule = f"material_index has shape {index.shape}, but heights have shape {heights.shape}"
+            raise validate.fail(element, rule, "give one row and one column fewer than heights")
         material_index = index.ravel()[cells]
     return self.add_shape_triangle_mesh(
         body, mesh, 1.0, xform, material, label, group, mask, color, material_index=material_index
@@ -84,24 +84,24 @@ def add_terrain(
 
 
 def _cell(
-    element: str, shape: tuple[int, ...], cell: Any, size: Any, stated: tuple[float, float] | None
+    element: str, shape: tuple[int, ...], cell: Any, size: Any, file_spacing: tuple[float, float] | None
 ) -> tuple[float, float]:
     if cell is not None and size is not None:
         raise validate.fail(element, "cell and size are both given", "give one of them")
     if size is not None:
-        whole = validate.per_axis(element, "size", size, 2)
-        found = whole / (shape[1] - 1, shape[0] - 1)
+        extent = validate.per_axis(element, "size", size, 2)
+        spacing = extent / (shape[1] - 1, shape[0] - 1)
     elif cell is not None:
-        found = validate.per_axis(element, "cell", cell, 2)
-    elif stated is not None:
-        found = np.array(stated)
+        spacing = validate.per_axis(element, "cell", cell, 2)
+    elif file_spacing is not None:
+        spacing = np.array(file_spacing)
     else:
         raise validate.fail(
-            element, "the terrain states no size in m", "give cell= in m, or size= of the whole terrain in m"
+            element, "the source contains no cell size in m", "give cell= in m, or size= of the whole terrain in m"
         )
-    for name, value in zip("xy", found, strict=True):
+    for name, value in zip("xy", spacing, strict=True):
         validate.positive(element, f"cell along {name}", value)
-    return float(found[0]), float(found[1])
+    return float(spacing[0]), float(spacing[1])
 
 
 def _triangles(heights: Array, dx: float, dy: float) -> tuple[tuple[Array, Array], Array]:
@@ -109,9 +109,9 @@ def _triangles(heights: Array, dx: float, dy: float) -> tuple[tuple[Array, Array
     rows, columns = heights.shape
     x, y = np.meshgrid((np.arange(columns) - 0.5 * (columns - 1)) * dx, (np.arange(rows) - 0.5 * (rows - 1)) * dy)
     hole = np.isnan(heights)
-    whole = np.flatnonzero(~(hole[:-1, :-1] | hole[:-1, 1:] | hole[1:, :-1] | hole[1:, 1:]).ravel())
-    corner = whole // (columns - 1) * columns + whole % (columns - 1)
-    across = corner + columns + 1
-    lower, upper = np.stack([corner, corner + 1, across], axis=1), np.stack([corner, across, across - 1], axis=1)
+    complete = np.flatnonzero(~(hole[:-1, :-1] | hole[:-1, 1:] | hole[1:, :-1] | hole[1:, 1:]).ravel())
+    corner = complete // (columns - 1) * columns + complete % (columns - 1)
+    opposite = corner + columns + 1
+    lower, upper = np.stack([corner, corner + 1, opposite], axis=1), np.stack([corner, opposite, opposite - 1], axis=1)
     vertices = np.column_stack([x.ravel(), y.ravel(), np.where(hole, 0.0, heights).ravel()])
-    return (vertices, np.concatenate([lower, upper])), np.concatenate([whole, whole])
+    return (vertices, np.concatenate([lower, upper])), np.concatenate([complete, complete])

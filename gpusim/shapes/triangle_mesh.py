@@ -20,7 +20,7 @@ from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
-_NEAR = 0.9963
+_NORMAL_COSINE = 0.9963
 """Cosine of 5 degrees. A mesh needs only one manifold if all normals are within 5 degrees of one normal."""
 
 
@@ -72,7 +72,9 @@ class TriangleMesh(Unmovable):
         first = _normals(vertices[triangles[:1]])[0]
         for part in chunks(triangles):
             normals = _normals(vertices[part])
-            if np.any(np.abs(normals @ first) < _NEAR * np.linalg.norm(normals, axis=1) * np.linalg.norm(first)):
+            if np.any(
+                np.abs(normals @ first) < _NORMAL_COSINE * np.linalg.norm(normals, axis=1) * np.linalg.norm(first)
+            ):
                 return MANIFOLDS
         return 1
 
@@ -137,8 +139,7 @@ def add_shape_triangle_mesh(
     vertices, triangles, kept = welded_mesh(element, mesh, scale)
     if not kept.all():
         warnings.warn(
-            f"{element}: {np.count_nonzero(~kept)} of {kept.size} triangles have no area or repeat another one; they "
-            "were dropped",
+            f"{element}: dropped {np.count_nonzero(~kept)} of {kept.size} triangles (no area, or repeated)",
             stacklevel=callers_level(),
         )
     if isinstance(material, Material | None):
@@ -156,11 +157,11 @@ def add_shape_triangle_mesh(
 
 
 def _material_index(element: str, index: Any, materials: int, triangles: int) -> Array:
-    found = np.asarray(index if index is not None else [])
-    if found.shape != (triangles,) or not np.issubdtype(found.dtype, np.integer):
-        rule = f"material_index has shape {found.shape}, and the mesh has {triangles} triangles"
+    indices = np.asarray(index if index is not None else [])
+    if indices.shape != (triangles,) or not np.issubdtype(indices.dtype, np.integer):
+        rule = f"material_index has shape {indices.shape}, but the mesh has {triangles} triangles"
         raise validate.fail(element, rule, "give the index of a material for each triangle")
-    if found.min() < 0 or found.max() >= materials:
-        rule = f"material_index goes from {found.min()} to {found.max()}, and there are {materials} materials"
+    if indices.min() < 0 or indices.max() >= materials:
+        rule = f"material_index ranges from {indices.min()} to {indices.max()}, but there are {materials} materials"
         raise validate.fail(element, rule, "count from 0")
-    return found
+    return indices

@@ -95,15 +95,15 @@ def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, 
     kinds = sorted(n.removeprefix(_METHOD) for n in dir(ModelBuilder) if n.startswith(_METHOD))
     if not isinstance(spec.kind, str) or spec.kind not in kinds:
         raise validate.fail(spec.element, f"kind {spec.kind!r} cannot be drawn", f"give one of {', '.join(kinds)}")
-    wanted = inspect.signature(getattr(ModelBuilder, _METHOD + spec.kind)).parameters
-    own = inspect.Signature([p for p in wanted.values() if p.name not in _NO_SIZES])
+    parameters = inspect.signature(getattr(ModelBuilder, _METHOD + spec.kind)).parameters
+    size_signature = inspect.Signature([p for p in parameters.values() if p.name not in _NO_SIZES])
     try:
-        given = own.bind(*sizes, **params).arguments
+        arguments = size_signature.bind(*sizes, **params).arguments
     except TypeError as error:
-        names = ", ".join(own.parameters)
+        names = ", ".join(size_signature.parameters)
         raise validate.fail(spec.element, f"{error}", f"give a {spec.kind} its {names}") from None
     if spec.kind == "mesh":
-        return {"pieces": mesh_pieces(spec.element, **given)}
+        return {"pieces": mesh_pieces(spec.element, **arguments)}
     scratch = _Scratch()
-    getattr(scratch, _METHOD + spec.kind)(WORLD, label=spec.label, **given)
+    getattr(scratch, _METHOD + spec.kind)(WORLD, label=spec.label, **arguments)
     return scratch.shapes[0].params

@@ -13,7 +13,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.contact.material import Material
 from gpusim.description.shape_kinds import Line, Mesh, Params, Round, register
 from gpusim.meshes.tessellation import arc, revolve
-from gpusim.shapes.casting import ROUND_SIDE, cylinder_span, first_side, normals
+from gpusim.shapes.casting import ROUND_SIDE, cylinder_span, first_hit, normals
 from gpusim.shapes.placing import ALL_GROUPS, shape_element
 from gpusim.transform import Transform
 from gpusim.typing import Array
@@ -28,11 +28,11 @@ class _Side:
 
     def value(self, points: Array) -> tuple[Array, Array]:
         """Return the values and gradients of the function at points."""
-        far = np.hypot(points[:, 0], points[:, 1])
-        share = np.where(far > self.disk, (far - self.disk) / np.where(far > 0.0, far, 1.0), 0.0)
-        way = points * np.column_stack([share, share, np.ones(far.size)])
-        length = rotations.norm(way)
-        return length - self.edge, way / np.where(length > 0.0, length, 1.0)[:, None]
+        distance = np.hypot(points[:, 0], points[:, 1])
+        fraction = np.where(distance > self.disk, (distance - self.disk) / np.where(distance > 0.0, distance, 1.0), 0.0)
+        offset = points * np.column_stack([fraction, fraction, np.ones(distance.size)])
+        length = rotations.norm(offset)
+        return length - self.edge, offset / np.where(length > 0.0, length, 1.0)[:, None]
 
     def flat(self, points: Array, face: Array) -> Array:
         """Return whether points lie on a flat side."""
@@ -70,8 +70,8 @@ class Wheel(Round):
             + 16.0 / 15.0 * e**5
         )
         second = 2.0 / 3.0 * d**2 * e**3 + 0.25 * math.pi * d * e**4 + 4.0 / 15.0 * e**5
-        across = math.pi * (0.25 * fourth + second)
-        return np.diag([across, across, 0.5 * math.pi * fourth])
+        transverse = math.pi * (0.25 * fourth + second)
+        return np.diag([transverse, transverse, 0.5 * math.pi * fourth])
 
     def radius(self, params: Params) -> float:
         """Return the outer radius."""
@@ -91,7 +91,7 @@ class Wheel(Round):
         """Find the hits on the round edge by Newton's method, inside the bounding cylinder."""
         radius, edge = self.size_values(params)
         side = _Side(radius - edge, edge)
-        s, face = first_side(side, line, cylinder_span(line, radius, edge))
+        s, face = first_hit(side, line, cylinder_span(line, radius, edge))
         return s, normals(face, side.value(line.at(s))[1])
 
 
@@ -109,7 +109,7 @@ def add_shape_wheel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a wheel: a disk with a round edge and axle z, which has one contact point with a convex shape.
+    """Add a wheel: a disk with a round edge and axle z. It has one contact point with a convex shape.
 
     Args:
         body: body index, -1 for the world.

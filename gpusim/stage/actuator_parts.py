@@ -40,7 +40,7 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
             pieces += drawer(model, machine, actuator)
         except KeyError as error:
             hint = f"add it to the parameters of the kind {actuator.kind!r}, or choose another picture"
-            raise validate.fail(actuator.element, f"its picture {picture!r} shows a parameter {error}", hint) from None
+            raise validate.fail(actuator.element, f"its picture {picture!r} needs a parameter {error}", hint) from None
     return pieces
 
 
@@ -48,11 +48,11 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
     """Return bodies, attachment points relative to the centers of mass (m), and initial distance (m) of an actuator."""
     p = actuator.params
     a, b = int(p["body_a"]), int(p["body_b"])
-    places = [
+    points = [
         point if body == WORLD else model.bodies[body].xform.apply(point)
         for body, point in ((a, p["point_a"]), (b, p["point_b"]))
     ]
-    length = float(np.linalg.norm(np.subtract(*places)))
+    length = float(np.linalg.norm(np.subtract(*points)))
     return a, b, p["point_a"] - com_of(model, a), p["point_b"] - com_of(model, b), length
 
 
@@ -73,28 +73,30 @@ def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[P
     here, there = (
         (point_a, world_position(model, b, point_b)) if a == WORLD else (point_b, world_position(model, a, point_a))
     )
-    away = here - there
-    if np.linalg.norm(away) < 1e-9:
+    offset = here - there
+    if np.linalg.norm(offset) < 1e-9:
         return pieces
-    axis = away / np.linalg.norm(away)
+    axis = offset / np.linalg.norm(offset)
     return [*pieces, cylinder_part(WORLD, here + 0.12 * radius * axis, axis, 1.3 * radius, 0.12 * radius, FIXTURE)]
 
 
 def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a hydraulic cylinder: barrel, rod, gland, and a pin at each end."""
+    """Return the parts of a hydraulic cylinder: barrel, rod, gland, and a pin at each end."""
     a, b, point_a, point_b, _ = _ends(model, actuator)
     p = actuator.params
     shortest, longest = (float(p["length_offset"]) + float(p[f"stroke_{end}"]) for end in ("min", "max"))
     bore = math.sqrt(p["area_a"] / math.pi)
     rod = math.sqrt(max(p["area_a"] - p["area_b"], 0.2 * p["area_a"]) / math.pi)
-    grow = max(1.0, 0.022 * longest / bore)  # keeps thin cylinders visible
-    bore, rod = 1.18 * grow * bore, min(grow * rod, 0.85 * bore)
-    barrel = max(0.9 * (shortest - _buried(machine, b, point_b)), 0.35 * longest)
+    scale = max(1.0, 0.022 * longest / bore)  # keeps thin cylinders visible
+    bore, rod = 1.18 * scale * bore, min(scale * rod, 0.85 * bore)
+    barrel = max(0.9 * (shortest - _hidden_length(machine, b, point_b)), 0.35 * longest)
     owner = b if b != WORLD else a
     base = a if a != WORLD else b
 
-    def span(radius: float, finish: object, start: tuple[float, float], end: tuple[float, float], own: int) -> Span:
-        return Span(ROD, a, b, point_a, point_b, radius, finish, own, start, end)  # type: ignore[arg-type]
+    def span(
+        radius: float, finish: object, start: tuple[float, float], end: tuple[float, float], owner_body: int
+    ) -> Span:
+        return Span(ROD, a, b, point_a, point_b, radius, finish, owner_body, start, end)  # type: ignore[arg-type]
 
     pieces: list[Part | Span] = [
         span(bore, BARREL, (0.0, 0.0), (barrel, 0.0), base),
@@ -102,20 +104,20 @@ def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec)
         span(1.12 * bore, PIN, (0.0, 0.0), (0.5 * bore, 0.0), base),
         span(rod, CHROME, (-(longest - 0.8 * barrel), 1.0), (0.0, 1.0), owner),
     ]
-    axis = _across(model, a, b)
+    axis = _pin_axis(model, a, b)
     for body, point in ((a, point_a), (b, point_b)):
         local = axis if body == WORLD else model.bodies[body].xform.inverse().rotate(axis)
         pieces.append(cylinder_part(body, point, local, 0.7 * bore, 1.3 * bore, PIN))
     return pieces
 
 
-def _buried(machine: MachineParts, body: int, point: Array) -> float:
+def _hidden_length(machine: MachineParts, body: int, point: Array) -> float:
     """Return the length (m) of the rod that is hidden inside the rod's body."""
     solid = None if body == WORLD else machine.solids[body]
-    return float(solid.half.min()) if solid is not None and solid.holds(point) else 0.0
+    return float(solid.half.min()) if solid is not None and solid.contains(point) else 0.0
 
 
-def _across(model: Model, a: int, b: int) -> Array:
+def _pin_axis(model: Model, a: int, b: int) -> Array:
     """Return the direction of a hydraulic cylinder's pins in the world frame."""
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
@@ -125,7 +127,7 @@ def _across(model: Model, a: int, b: int) -> Array:
 
 
 def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return a motor (cylinder with flange) in front of the joint, fixed to the parent."""
+    """Return the parts of a motor: a cylinder with a flange, fixed to the parent in front of the joint."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)
@@ -143,11 +145,11 @@ def _torsion_coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)
-    wide, length = 2.4 * radius, 1.5 * half
+    width, length = 2.4 * radius, 1.5 * half
     axis = frames.axes_a[:, 2]
     start = frames.point_a - com_of(model, joint.parent) - 0.5 * length * axis
-    linear = triad(axis) * [wide, wide, length]
-    return [Part(coil(length / wide, 4), joint.parent, linear, start, SPRING)]
+    linear = triad(axis) * [width, width, length]
+    return [Part(coil(length / width, 4), joint.parent, linear, start, SPRING)]
 
 
 _DRAWERS: dict[str, Callable[[Model, MachineParts, ActuatorSpec], list[Part | Span]]] = {

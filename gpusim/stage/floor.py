@@ -63,7 +63,7 @@ class Ground:
         return height >= 0.0 or (self.solid and self.level)
 
 
-def place_of(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
+def plane_pose(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
     """Return a point on a ground (m) and the ground's axes (columns) in the world frame, for one world."""
     rotation = poses.rotation[world, ground.body]
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
@@ -84,7 +84,7 @@ def find_grounds(
     pictures = [visual for visual in model.visuals if visuals and shape_picture(visual) == "ground"]
     planes = [plane for plane in planes if not any(_coincide(plane, picture) for picture in pictures)]
     grounds = [_plane(model, plane, machine, up) for plane in planes]
-    grounds += [_looking(_plane(model, picture, machine, up), picture) for picture in pictures]
+    grounds += [_with_look(_plane(model, picture, machine, up), picture) for picture in pictures]
     grounds = [ground for ground in grounds if ground.finish is None or ground.finish.alpha > 0.0]
     if any(ground.level for ground in grounds):
         return grounds
@@ -97,11 +97,11 @@ def _coincide(shape: ShapeSpec, picture: VisualSpec) -> bool:
     """Return whether two planes of a body coincide."""
     normal = shape.xform.matrix()[:, 2]
     gap = float(normal @ (picture.xform.position - shape.xform.position))
-    turned = float(np.linalg.norm(np.cross(normal, picture.xform.matrix()[:, 2])))
-    return shape.body == picture.body and abs(gap) < _SAME and turned < _SAME
+    tilt = float(np.linalg.norm(np.cross(normal, picture.xform.matrix()[:, 2])))
+    return shape.body == picture.body and abs(gap) < _SAME and tilt < _SAME
 
 
-def _looking(ground: Ground, picture: VisualSpec) -> Ground:
+def _with_look(ground: Ground, picture: VisualSpec) -> Ground:
     """Return the ground with the color and texture of a visual plane."""
     finish, texture = visual_finish(picture), picture.look.texture
     if texture is not None and texture.is_cube:
@@ -119,8 +119,8 @@ def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, u
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:
         return Ground(shape.body, point, axes, True, True)
     if shape.body == WORLD:
-        away = machine.center - point
-        point = point + away - (axes[:, 2] @ away) * axes[:, 2]
+        offset = machine.center - point
+        point = point + offset - (axes[:, 2] @ offset) * axes[:, 2]
     return Ground(shape.body, point, axes, False, True, _PATCH * machine.size)
 
 

@@ -39,20 +39,20 @@ def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """
     branches, loops = _tree(model)
     guided = _guided(model)
-    steady = {WORLD}
+    fixed = {WORLD}
     lowest: dict[int, float] = {}
     for branch in branches:
         a, b = branch.parent, branch.body
         arm = float(np.linalg.norm(branch.body_point))
-        if b in guided or (a in steady and _turns_upright(model, branch, up)):
-            steady.add(b)
-        elif a in steady:
+        if b in guided or (a in fixed and _has_vertical_axis(model, branch, up)):
+            fixed.add(b)
+        elif a in fixed:
             hinge = height(model, a, branch.parent_point, up) - _slack(branch.joint)
-            lowest[b] = hinge - arm - _beyond(machine, b, branch.body_point)
+            lowest[b] = hinge - arm - _length_beyond(machine, b, branch.body_point)
         elif b in loops:
             lowest[b] = lowest[a] - _LOOP * arm
         else:
-            lowest[b] = lowest[a] - _slack(branch.joint) - arm - _beyond(machine, b, branch.body_point)
+            lowest[b] = lowest[a] - _slack(branch.joint) - arm - _length_beyond(machine, b, branch.body_point)
     return min(lowest.values(), default=math.inf)
 
 
@@ -66,27 +66,27 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
     """Return the branch of each body, in order of distance from the world, and the set of bodies in loops."""
-    at: dict[int, list[JointSpec]] = {}
+    joints_at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:
-            at.setdefault(joint.parent, []).append(joint)
-            at.setdefault(joint.child, []).append(joint)
+            joints_at.setdefault(joint.parent, []).append(joint)
+            joints_at.setdefault(joint.child, []).append(joint)
     branches: list[_Branch] = []
-    above: dict[int, int] = {WORLD: WORLD}
+    parents: dict[int, int] = {WORLD: WORLD}
     loops: set[int] = set()
     used: set[str] = set()
     queue = deque([WORLD])
     while queue:
         a = queue.popleft()
-        for joint in at.get(a, []):
+        for joint in joints_at.get(a, []):
             if joint.label in used:
                 continue
             used.add(joint.label)
             b = joint.child if joint.parent == a else joint.parent
-            if b in above:
-                loops |= _way_up(a, above) ^ _way_up(b, above)
+            if b in parents:
+                loops |= _ancestors(a, parents) ^ _ancestors(b, parents)
                 continue
-            above[b] = a
+            parents[b] = a
             xform_a, xform_b = joint.parent_xform, joint.child_xform
             if joint.parent != a:
                 xform_a, xform_b = xform_b, xform_a
@@ -96,21 +96,23 @@ def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
     return branches, loops
 
 
-def _way_up(body: int, above: dict[int, int]) -> set[int]:
-    way = set()
+def _ancestors(body: int, parents: dict[int, int]) -> set[int]:
+    bodies = set()
     while body != WORLD:
-        way.add(body)
-        body = above[body]
-    return way
+        bodies.add(body)
+        body = parents[body]
+    return bodies
 
 
-def _beyond(machine: MachineParts, body: int, hold: Array) -> float:
+def _length_beyond(machine: MachineParts, body: int, joint_point: Array) -> float:
     """Return the distance (m) from a body's center of mass to the end farthest from the joint."""
     solid = machine.solids[body]
-    length = float(np.linalg.norm(hold))
-    own = 0.0 if solid is None else solid.reach(hold / length) if length > 0.0 else float(solid.half.max())
-    far = np.linalg.norm(machine.holds(body) - hold, axis=1).max(initial=0.0)
-    return max(own, float(far) - length)
+    length = float(np.linalg.norm(joint_point))
+    extent = (
+        0.0 if solid is None else solid.half_extent(joint_point / length) if length > 0.0 else float(solid.half.max())
+    )
+    distances = np.linalg.norm(machine.attachment_points(body) - joint_point, axis=1).max(initial=0.0)
+    return max(extent, float(distances) - length)
 
 
 def _slack(joint: JointSpec) -> float:
@@ -122,7 +124,7 @@ def _slack(joint: JointSpec) -> float:
     return length if math.isfinite(length) else 0.0
 
 
-def _turns_upright(model: Model, branch: _Branch, up: Array) -> bool:
+def _has_vertical_axis(model: Model, branch: _Branch, up: Array) -> bool:
     if not is_hinge(branch.joint):
         return False
     frames = joint_frames(branch.joint)

@@ -69,7 +69,7 @@ class MachineParts:
         for joint in model.joints:
             self._add_joint(joint)
 
-    def holds(self, body: int) -> Array:
+    def attachment_points(self, body: int) -> Array:
         """Return the attachment points of a body (n, 3), relative to the center of mass, in body axes (m)."""
         return self._around[body].points
 
@@ -83,11 +83,11 @@ class MachineParts:
         ``axis`` and the point (m, relative to the center of mass) are in body axes.
         """
         solid = None if body == WORLD else self.solids[body]
-        least = _LINK_MIN * self.size
+        min_thickness = _LINK_MIN * self.size
         if solid is None:
-            return 0.0 if body == WORLD else 2.0 * least
-        if solid.holds(point):
-            return min(max(solid.reach(axis), least), 0.08 * self.size)
+            return 0.0 if body == WORLD else 2.0 * min_thickness
+        if solid.contains(point):
+            return min(max(solid.half_extent(axis), min_thickness), 0.08 * self.size)
         return self.link_radius(float(np.linalg.norm(point)))
 
     def _add_solid(self, body: int, solid: Solid, around: Surroundings) -> None:
@@ -102,7 +102,7 @@ class MachineParts:
             self.parts.append(box_part(body, center, solid.axes, solid.half, finish))
         for point in _distinct(around.points):
             length = float(np.linalg.norm(point))
-            if solid.holds(point) or length < 1e-9:
+            if solid.contains(point) or length < 1e-9:
                 continue
             radius = self.link_radius(length)
             linear = triad(point / length) * [radius, radius, length]
@@ -189,25 +189,25 @@ class MachineParts:
             self.parts.append(cylinder_part(body, middle, axis, radius, half, CHROME))
             return
         lateral = frames.axes_a[:, 0]
-        width = solid.reach(frames.axes_b[:, 0]) if solid is not None else 0.1 * self.size
+        width = solid.half_extent(frames.axes_b[:, 0]) if solid is not None else 0.1 * self.size
         for side in (-1.0, 1.0):
-            place = middle + side * (width + 1.1 * radius) * lateral
-            self.parts.append(cylinder_part(WORLD, place, axis, radius, half, CHROME))
+            position = middle + side * (width + 1.1 * radius) * lateral
+            self.parts.append(cylinder_part(WORLD, position, axis, radius, half, CHROME))
             for end in (-1.0, 1.0):
-                foot = place + end * half * axis
+                foot = position + end * half * axis
                 self.parts.append(cylinder_part(WORLD, foot, axis, 2.2 * radius, 1.2 * radius, FIXTURE))
 
     def _travel(self, joint: JointSpec) -> tuple[float, float]:
         """Return the slider coordinates (m) of the ends of a rail, from the joint's limits or the machine's size."""
         solid = None if joint.child == WORLD else self.solids[joint.child]
-        own = solid.reach(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
+        half_length = solid.half_extent(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
         start = _coordinate(self._model, joint)
         low, high = (float(np.ravel(joint.params[f"limit_{name}"])[0]) for name in ("lower", "upper"))
         room = 0.45 * self.size
         if joint.child != WORLD:
             room = min(room, 0.5 * self._around[joint.child].nearest)
-        low = low - own if math.isfinite(low) else start - room - own
-        high = high + own if math.isfinite(high) else start + room + own
+        low = low - half_length if math.isfinite(low) else start - room - half_length
+        high = high + half_length if math.isfinite(high) else start + room + half_length
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
@@ -215,9 +215,9 @@ class MachineParts:
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
-        holds = [point for a, point, _, _ in attachments(self._model) if a == WORLD]
-        holds += [self._model.bodies[k].xform.apply(self._model.bodies[k].com) for k in range(len(self._model.bodies))]
-        return min(float(hold @ up) for hold in holds) - float(joint_frames(joint).point_a @ up)
+        points = [point for a, point, _, _ in attachments(self._model) if a == WORLD]
+        points += [self._model.bodies[k].xform.apply(self._model.bodies[k].com) for k in range(len(self._model.bodies))]
+        return min(float(position @ up) for position in points) - float(joint_frames(joint).point_a @ up)
 
     def _add_rope(self, joint: JointSpec) -> None:
         frames = joint_frames(joint)
@@ -244,26 +244,26 @@ class MachineParts:
 
 def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[Part]) -> tuple[Array, float]:
     """Return the center (3,) and half diagonal (m) of the machine's bounding box in the initial poses."""
-    places = []
+    corners = []
     for body, spec in enumerate(model.bodies):
         center, solid = spec.xform.apply(spec.com), solids[body]
-        reach = 0.0 if solid is None or spec.kinematic else float(solid.half.max())
-        places += [center - reach, center + reach]
+        half = 0.0 if solid is None or spec.kinematic else float(solid.half.max())
+        corners += [center - half, center + half]
     for shape in model.shapes:
         radius = shape_type(shape.kind).radius(shape.params)
         if shape.body != WORLD and math.isfinite(radius):
             center = model.bodies[shape.body].xform.apply(shape.xform.position)
-            places += [center - radius, center + radius]
+            corners += [center - radius, center + radius]
     for part in pictures:
         if part.body != WORLD:
             radius = float(np.linalg.norm(coarse_points(part.mesh) @ part.linear.T, axis=1).max())
             center = world_position(model, part.body, part.offset)
-            places += [center - radius, center + radius]
+            corners += [center - radius, center + radius]
     for body_a, point_a, body_b, point_b in attachments(model):
-        places += [world_position(model, body_a, point_a), world_position(model, body_b, point_b)]
-    if not places:
+        corners += [world_position(model, body_a, point_a), world_position(model, body_b, point_b)]
+    if not corners:
         return np.zeros(3), 1.0
-    low, high = np.min(places, axis=0), np.max(places, axis=0)
+    low, high = np.min(corners, axis=0), np.max(corners, axis=0)
     return 0.5 * (low + high), max(0.5 * float(np.linalg.norm(high - low)), 1e-3)
 
 
@@ -279,9 +279,9 @@ def _coordinate(model: Model, joint: JointSpec) -> float:
     """Return a slider's coordinate in the initial poses, m."""
     frames = joint_frames(joint)
 
-    def place(body: int, point: Array) -> Array:
+    def to_world(body: int, point: Array) -> Array:
         return point if body == WORLD else model.bodies[body].xform.apply(point)
 
     axis = frames.axes_a[:, 2]
     axis = axis if joint.parent == WORLD else model.bodies[joint.parent].xform.rotate(axis)
-    return float(axis @ (place(joint.child, frames.point_b) - place(joint.parent, frames.point_a)))
+    return float(axis @ (to_world(joint.child, frames.point_b) - to_world(joint.parent, frames.point_a)))

@@ -36,9 +36,9 @@ class Finish:
         r, g, b = (c**2.2 for c in self.color)
         return r, g, b
 
-    def darker(self, share: float) -> Finish:
+    def darker(self, factor: float) -> Finish:
         """Return the same surface in a darker color."""
-        r, g, b = (c * share for c in self.color)
+        r, g, b = (c * factor for c in self.color)
         return replace(self, color=(r, g, b))
 
 

@@ -86,16 +86,16 @@ def from_corners(
     ``normals``, ``texcoords`` and ``colors`` are (3 m, 3), with one row for each corner.
     """
     vertex = triangles.reshape(-1)
-    names = [vertex[:, None], np.round(normals * 1e4)]
-    names += [] if texcoords is None else [np.round(texcoords * 1e6)]
-    names += [] if colors is None else [colors]
+    keys = [vertex[:, None], np.round(normals * 1e4)]
+    keys += [] if texcoords is None else [np.round(texcoords * 1e6)]
+    keys += [] if colors is None else [colors]
     hashes = np.zeros(len(vertex), dtype=np.uint64)
     factors = np.random.default_rng(1).integers(1 << 63, size=16, dtype=np.uint64) * 2 + 1
-    for column, factor in zip(np.concatenate(names, axis=1).T, factors, strict=False):
+    for column, factor in zip(np.concatenate(keys, axis=1).T, factors, strict=False):
         hashes += column.astype(np.int64).astype(np.uint64) * factor  # five times faster than np.unique on rows
-    _, kept, back = np.unique(hashes, return_index=True, return_inverse=True)
-    others = (None if values is None else values[kept] for values in (texcoords, colors))
-    return TriangleMesh(vertices[vertex[kept]], normals[kept], back.reshape(-1, 3).astype(np.int32), *others)
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    optional = (None if values is None else values[first] for values in (texcoords, colors))
+    return TriangleMesh(vertices[vertex[first]], normals[first], inverse.reshape(-1, 3).astype(np.int32), *optional)
 
 
 def _source(kind: ShapeType, params: Params) -> MeshSource:
@@ -139,8 +139,8 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
     wire = min(0.22, 0.3 * aspect / (turns + 1))
     steps = max(8, segments * 2 // 3) * turns + 1
     angle = np.linspace(0.0, 2.0 * np.pi * turns, steps)
-    share = np.clip((angle - 1.5 * np.pi) / (2.0 * np.pi * turns - 3.0 * np.pi), 0.0, 1.0)
-    height = wire + share * (aspect - 2.0 * wire)
+    fraction = np.clip((angle - 1.5 * np.pi) / (2.0 * np.pi * turns - 3.0 * np.pi), 0.0, 1.0)
+    height = wire + fraction * (aspect - 2.0 * wire)
     center = np.stack([(1.0 - wire) * np.cos(angle), (1.0 - wire) * np.sin(angle), height], 1)
     tangent = np.gradient(center, axis=0)
     tangent /= np.linalg.norm(tangent, axis=1)[:, None]
@@ -205,7 +205,7 @@ def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = Fal
     key = f"piece {_digest(piece.vertices, piece.triangles, piece.normals, uv, colors)} {_texture_key(texture)}"
 
     @cache
-    def made() -> TriangleMesh:
+    def make() -> TriangleMesh:
         corner = corner_normals(piece.vertices, piece.triangles) if piece.normals is None else piece.normals
         texcoords = None
         if texture is not None:
@@ -216,11 +216,11 @@ def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = Fal
         return from_corners(piece.vertices, piece.triangles, corner.reshape(-1, 3), texcoords, flat)
 
     is_open, colored = not piece.closed, colors is not None
-    return MeshSource(key, lambda segments: made(), round=False, open=is_open, texture=texture, colored=colored)
+    return MeshSource(key, lambda segments: make(), round=False, open=is_open, texture=texture, colored=colored)
 
 
 def _digest(*arrays: Array | None) -> str:
-    found = hashlib.blake2b(digest_size=8)
+    digest = hashlib.blake2b(digest_size=8)
     for array in arrays:
-        found.update(b"" if array is None else np.ascontiguousarray(array).data)
-    return found.hexdigest()
+        digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+    return digest.hexdigest()

@@ -52,9 +52,9 @@ class Part:
 class Span:
     """Mesh of length 1 along z that is stretched along the line from point a to point b.
 
-    ``start`` and ``end`` define where the mesh starts and ends, as pairs (length, share). A pair is a distance from
-    point a: length (m) + share * (line length). By default, the mesh covers the whole line. With ``start`` = (-0.3, 1),
-    the mesh covers the last 0.3 m.
+    ``start`` and ``end`` are the ends of the mesh, as pairs (length, fraction). A pair defines a distance from point a:
+    length (m) + fraction * (line length). By default, the mesh covers the whole line. With ``start`` = (-0.3, 1), the
+    mesh covers the last 0.3 m.
 
     Attributes:
         mesh: the mesh.

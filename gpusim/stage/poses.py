@@ -42,8 +42,8 @@ class Poses:
     def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:
         """Create poses of the chosen worlds from the arrays of a simulation's state."""
         chosen = list(worlds)
-        turned = rotations.matrix_from_quaternion(np.asarray(orientation[chosen]))
-        return cls(np.asarray(position[chosen]), turned)
+        matrices = rotations.matrix_from_quaternion(np.asarray(orientation[chosen]))
+        return cls(np.asarray(position[chosen]), matrices)
 
     @classmethod
     def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
@@ -51,13 +51,13 @@ class Poses:
 
         With arrays (n, bodies, 3) and (n, bodies, 4), create poses of n worlds or of n samples.
         """
-        turned = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
+        matrices = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
         coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)
         count = len(position) if np.ndim(position) == 3 else 1
         rotation = np.tile(np.eye(3), (count, len(coms) + 1, 1, 1))
-        at = np.zeros((count, len(coms) + 1, 3))
-        rotation[:, :-1], at[:, :-1] = turned, position + rotations.matvec(turned, coms)
-        return cls(at, rotation)
+        centers = np.zeros((count, len(coms) + 1, 3))
+        rotation[:, :-1], centers[:, :-1] = matrices, position + rotations.matvec(matrices, coms)
+        return cls(centers, rotation)
 
     @classmethod
     def from_model(cls, model: Model) -> Poses:

@@ -46,5 +46,5 @@ def posts(model: Model, machine: MachineParts, grounds: list[Ground], up: Array)
 
 def behind(axis: Array) -> Array:
     """Return ``axis`` or ``-axis``, whichever points away from the usual camera positions (front, right, above)."""
-    side: Array = -axis if float(axis @ np.array([1.0, -1.5, 1.2])) > 0.0 else axis
-    return side
+    direction: Array = -axis if float(axis @ np.array([1.0, -1.5, 1.2])) > 0.0 else axis
+    return direction

@@ -32,7 +32,7 @@ def visual_parts(model: Model) -> list[Part]:
     parts = []
     for visual in model.visuals:
         if shape_picture(visual) != "ground":
-            parts += [_part(model, visual, *drawn) for drawn in _drawn(visual)]
+            parts += [_part(model, visual, *mesh) for mesh in _visual_meshes(visual)]
     return parts
 
 
@@ -46,31 +46,33 @@ def visual_finish(visual: VisualSpec) -> Finish:
 
     In a mesh visual, each piece has its own finish.
     """
-    usual = Finish(_WHITE) if visual.look.texture is not None else body_finish(visual.body)
-    return with_look(usual if visual.color is None else Finish(visual.color), visual.look)
+    default = Finish(_WHITE) if visual.look.texture is not None else body_finish(visual.body)
+    return with_look(default if visual.color is None else Finish(visual.color), visual.look)
 
 
 def _finish(shape: ShapeSpec) -> Finish:
-    usual = TERRAIN if shape.body == WORLD and shape_type(shape.kind).picture == "terrain" else body_finish(shape.body)
-    return usual if shape.color is None else replace(usual, color=shape.color)
+    default = (
+        TERRAIN if shape.body == WORLD and shape_type(shape.kind).picture == "terrain" else body_finish(shape.body)
+    )
+    return default if shape.color is None else replace(default, color=shape.color)
 
 
-def _drawn(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, Finish]]:
+def _visual_meshes(visual: VisualSpec) -> Iterator[tuple[MeshSource, Array | float, Finish]]:
     """Yield the meshes of a visual with their scales and finishes."""
-    own = visual.look.texture
+    visual_texture = visual.look.texture
     if "pieces" not in visual.params:
-        yield *shape_mesh(visual, own), visual_finish(visual)
+        yield *shape_mesh(visual, visual_texture), visual_finish(visual)
         return
-    painted = own is not None or visual.color is not None
+    overridden = visual_texture is not None or visual.color is not None
     for piece in visual.params["pieces"]:
-        texture = own if painted else piece.look.texture
-        colored = not painted and piece.colors is not None
+        texture = visual_texture if overridden else piece.look.texture
+        colored = not overridden and piece.colors is not None
         finish = visual_finish(visual)
-        if not painted:
+        if not overridden:
             white = colored or texture is not None
             finish = Finish(_WHITE) if white else finish if piece.color is None else Finish(piece.color)
-        given = painted or piece.color is not None
-        finish = replace(finish, dimmed=given and not (colored or texture))  # the shader dims textures
+        has_color = overridden or piece.color is not None
+        finish = replace(finish, dimmed=has_color and not (colored or texture))  # the shader dims textures
         yield piece_mesh(piece, texture, colored), 1.0, with_look(finish, visual.look.over(piece.look))
 
 

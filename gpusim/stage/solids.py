@@ -15,7 +15,7 @@ from gpusim.stage.parts import com_of, is_hinge, world_position
 from gpusim.typing import Array
 
 EQUAL = 0.02
-"""Relative difference of moments of inertia that count as equal."""
+"""Maximum relative difference between moments of inertia that count as equal."""
 THINNEST = 0.03
 """Minimum half extent of a solid, as a fraction of its maximum half extent."""
 _IRON = 7800.0  # kg/m3
@@ -38,7 +38,7 @@ class Solid:
     axes: Array
     half: Array
 
-    def holds(self, point: Array, margin: float = 1.04) -> bool:
+    def contains(self, point: Array, margin: float = 1.04) -> bool:
         """Return whether a point is inside the solid that is scaled by ``margin``.
 
         The point is relative to the center of mass, in body axes.
@@ -50,11 +50,11 @@ class Solid:
             return float(np.linalg.norm(local)) <= 1.0
         return bool(math.hypot(local[0], local[1]) <= 1.0 and local[2] <= 1.0)
 
-    def thickened(self, least: float) -> Solid:
-        """Return the solid with all half extents increased to at least ``least`` (m)."""
-        return replace(self, half=np.maximum(self.half, least))
+    def thickened(self, min_half: float) -> Solid:
+        """Return the solid with all half extents increased to at least ``min_half`` (m)."""
+        return replace(self, half=np.maximum(self.half, min_half))
 
-    def reach(self, direction: Array) -> float:
+    def half_extent(self, direction: Array) -> float:
         """Return half the extent (m) of the solid's bounding box along a unit vector (in body axes)."""
         return float(np.abs(self.axes.T @ direction) @ self.half)
 
@@ -83,15 +83,15 @@ def surroundings(model: Model) -> list[Surroundings]:
     nearest = [math.inf] * len(model.bodies)
     for body_a, point_a, body_b, point_b in attachments(model):
         center_a, center_b = (None if k == WORLD else world_position(model, k, np.zeros(3)) for k in (body_a, body_b))
-        for body, point, own, other, far in (
+        for body, point, center, other_center, far_point in (
             (body_a, point_a, center_a, center_b, world_position(model, body_b, point_b)),
             (body_b, point_b, center_b, center_a, world_position(model, body_a, point_a)),
         ):
             if body == WORLD:
                 continue
             points[body].append(point)
-            for place in (far, *(() if other is None else (other,))):
-                distance = float(np.linalg.norm(place - own))
+            for neighbor in (far_point, *(() if other_center is None else (other_center,))):
+                distance = float(np.linalg.norm(neighbor - center))
                 if distance > 1e-6:
                     nearest[body] = min(nearest[body], distance)
     hinges, sliders = _hinges(model), _sliders(model)
@@ -106,21 +106,21 @@ def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
 
     The points are relative to the centers of mass, in body axes.
     """
-    found = []
+    connections = []
     for joint in model.joints:
         if joint_type(joint.kind).holds:
             point_a = joint.parent_xform.position - com_of(model, joint.parent)
             point_b = joint.child_xform.position - com_of(model, joint.child)
-            found.append((joint.parent, point_a, joint.child, point_b))
+            connections.append((joint.parent, point_a, joint.child, point_b))
         elif (path := joint.params.get("path")) is not None:
             center = path.wrap.body, path.wrap.xform.position - com_of(model, path.wrap.body)
-            found += [(body, np.asarray(point) - com_of(model, body), *center) for body, point in path.ends]
+            connections += [(body, np.asarray(point) - com_of(model, body), *center) for body, point in path.ends]
     for actuator in model.actuators:
         p = actuator.params
         if "point_b" in p:
             a, b = int(p["body_a"]), int(p["body_b"])
-            found.append((a, p["point_a"] - com_of(model, a), b, p["point_b"] - com_of(model, b)))
-    return found
+            connections.append((a, p["point_a"] - com_of(model, a), b, p["point_b"] - com_of(model, b)))
+    return connections
 
 
 def solid_of(model: Model, body: int, around: Surroundings) -> Solid:
@@ -140,7 +140,7 @@ def solid_of(model: Model, body: int, around: Surroundings) -> Solid:
         squares = 1.5 * np.array([middle + high - low, low + high - middle, low + middle - high])
         solid = Solid(BOX, axes, np.sqrt(np.maximum(squares, 0.0)))
         if _is_lopsided(solid, around):
-            return _weight(spec.mass, around)
+            return _iron_ball(spec.mass, around)
     return _fitted(solid, around)
 
 
@@ -152,7 +152,7 @@ def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
     return farthest > 1.2 * float(solid.half.max())
 
 
-def _weight(mass: float, around: Surroundings) -> Solid:
+def _iron_ball(mass: float, around: Surroundings) -> Solid:
     """Return an iron ball of the body's mass, limited to 0.3 times the distance to the farthest attachment."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
@@ -169,9 +169,9 @@ def _isotropic(moment: float, around: Surroundings) -> Solid:
     return Solid(BALL, np.eye(3), np.full(3, math.sqrt(2.5 * moment)))
 
 
-def _cylinder(axial: float, across: float) -> Array:
+def _cylinder(axial: float, transverse: float) -> Array:
     """Return the half extents of a cylinder. The arguments are the moments of inertia divided by the mass."""
-    return np.array([math.sqrt(2.0 * axial)] * 2 + [math.sqrt(max(3.0 * (across - 0.5 * axial), 0.0))])
+    return np.array([math.sqrt(2.0 * axial)] * 2 + [math.sqrt(max(3.0 * (transverse - 0.5 * axial), 0.0))])
 
 
 def _plate(around: Surroundings) -> Solid:
@@ -182,28 +182,28 @@ def _plate(around: Surroundings) -> Solid:
 
 def _fitted(solid: Solid, around: Surroundings) -> Solid:
     """Return the solid, scaled down to fit between its neighbors, but with a minimum thickness."""
-    holds = np.abs(around.points @ solid.axes).max(axis=0, initial=0.0)
-    room = np.maximum(_ROOM * around.nearest, holds * 1.02)
-    shrink = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))
-    half = solid.half * shrink
+    extents = np.abs(around.points @ solid.axes).max(axis=0, initial=0.0)
+    room = np.maximum(_ROOM * around.nearest, extents * 1.02)
+    scale = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))
+    half = solid.half * scale
     thinnest = _THINNEST_DISK if solid.mesh is CYLINDER else THINNEST
     return replace(solid, half=np.maximum(half, thinnest * half.max()))
 
 
 def _hinges(model: Model) -> dict[int, Array]:
     """Return a dict: body -> axis of a hinge through the body's center of mass, in body axes."""
-    found: dict[int, Array] = {}
+    axes: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):
             if is_hinge(joint) and body != WORLD:
                 arm = xform.position - com_of(model, body)
                 if np.linalg.norm(arm) < 1e-9:
-                    found.setdefault(body, (xform.matrix() @ joint.params["columns"])[:, 2])
-    return found
+                    axes.setdefault(body, (xform.matrix() @ joint.params["columns"])[:, 2])
+    return axes
 
 
 def _sliders(model: Model) -> set[int]:
     """Return the bodies of joints with more translations than rotations."""
-    left = [(joint, joint_type(joint.kind).kinds(joint)) for joint in model.joints]
-    sliding = [joint for joint, motions in left if motions.count(TRANSLATION) > motions.count(ANGLE)]
+    joints = [(joint, joint_type(joint.kind).kinds(joint)) for joint in model.joints]
+    sliding = [joint for joint, motions in joints if motions.count(TRANSLATION) > motions.count(ANGLE)]
     return {body for joint in sliding for body in (joint.parent, joint.child)}

@@ -18,7 +18,7 @@ from gpusim.description.specs import WORLD
 from gpusim.model.model import Model
 from gpusim.reference.joints.wrapping import find_paths, polyline
 from gpusim.stage.actuator_parts import actuator_parts
-from gpusim.stage.floor import Ground, find_grounds, place_of
+from gpusim.stage.floor import Ground, find_grounds, plane_pose
 from gpusim.stage.frames import Frames
 from gpusim.stage.machine_parts import MachineParts
 from gpusim.stage.materials import dimmed
@@ -111,9 +111,9 @@ class Stage:
         self._radii: Array = np.zeros(0)
         self.offsets = np.zeros((num_worlds, 3))
         poses = Poses.from_model(model)
-        self._radii = np.repeat([_reach(b.mesh) for b in self.batches], [b.count for b in self.batches])
-        alone = self._one_world(poses)
-        self.offsets = grid_offsets(num_worlds, alone.radius, self.up)
+        self._radii = np.repeat([_mesh_radius(b.mesh) for b in self.batches], [b.count for b in self.batches])
+        bounds = self._first_world_bounds(poses)
+        self.offsets = grid_offsets(num_worlds, bounds.radius, self.up)
         self.home = self.bounds(self.transforms(_repeated(poses, num_worlds)))
 
     def _arrange(self, parts: list[Part], spans: list[Span]) -> None:
@@ -122,28 +122,28 @@ class Stage:
         meshes: dict[str, MeshSource] = {}
         for piece in pieces:
             meshes.setdefault(piece.mesh.key, piece.mesh)
-        place = {key: k for k, key in enumerate(meshes)}
-        mesh_of = np.array([place[p.mesh.key] for p in pieces], dtype=np.int64)
+        mesh_index = {key: k for k, key in enumerate(meshes)}
+        mesh_of = np.array([mesh_index[p.mesh.key] for p in pieces], dtype=np.int64)
         worlds = self.num_worlds
         order = np.lexsort((np.tile(np.arange(worlds), len(pieces)), np.repeat(mesh_of, worlds)))
-        which: Array = order // worlds
+        part_index: Array = order // worlds
         self.world: Array = order % worlds
         counts = np.bincount(mesh_of, minlength=len(meshes)) * worlds
         firsts = np.cumsum(counts) - counts
         self.batches = [Batch(m, int(f), int(c)) for m, f, c in zip(meshes.values(), firsts, counts, strict=True)]
         finishes = [p.finish for p in pieces]
-        self.color = np.array([f.linear() for f in finishes], dtype=np.float32).reshape(-1, 3)[which]
-        self.alpha = np.array([f.alpha for f in finishes], dtype=np.float32)[which]
-        self.dimmed = np.array([f.dimmed for f in finishes], dtype=bool)[which]
+        self.color = np.array([f.linear() for f in finishes], dtype=np.float32).reshape(-1, 3)[part_index]
+        self.alpha = np.array([f.alpha for f in finishes], dtype=np.float32)[part_index]
+        self.dimmed = np.array([f.dimmed for f in finishes], dtype=bool)[part_index]
         surfaces = [(p.finish.roughness, p.finish.metal, _tones(p)) for p in pieces]
-        self.finish = np.array(surfaces, dtype=np.float32).reshape(-1, 3)[which]
+        self.finish = np.array(surfaces, dtype=np.float32).reshape(-1, 3)[part_index]
         owner = [p.body if isinstance(p, Part) else p.owner for p in pieces]
-        self.body = np.array(owner, dtype=np.int32)[which]
-        self.shape = np.array([p.shape if isinstance(p, Part) else -1 for p in pieces], dtype=np.int32)[which]
-        self.fixed = fixed = which < len(parts)
+        self.body = np.array(owner, dtype=np.int32)[part_index]
+        self.shape = np.array([p.shape if isinstance(p, Part) else -1 for p in pieces], dtype=np.int32)[part_index]
+        self.fixed = fixed = part_index < len(parts)
         self._fixed, self._spanning = np.flatnonzero(fixed), np.flatnonzero(~fixed)
-        self._part = _PartArrays(parts, which[fixed])
-        self._span = _SpanArrays(spans, which[~fixed] - len(parts), self.model)
+        self._part = _PartArrays(parts, part_index[fixed])
+        self._span = _SpanArrays(spans, part_index[~fixed] - len(parts), self.model)
 
     def __len__(self) -> int:
         return len(self.body)
@@ -165,8 +165,8 @@ class Stage:
         if not isinstance(poses, Poses):
             raise validate.fail("Stage", f"poses = {poses!r:.80} are not Poses", "give Poses.of(sim)")
         if len(poses.position) < self.num_worlds:
-            rule = f"{len(poses.position)} poses do not fit a stage of {self.num_worlds} worlds"
-            raise validate.fail("Stage", rule, "give Poses.of(sim, worlds) with one for each")
+            rule = f"poses has {len(poses.position)} worlds, but the stage has {self.num_worlds}"
+            raise validate.fail("Stage", rule, "give Poses.of(sim, worlds) with all worlds of the stage")
 
     def span_transforms(self, poses: Poses) -> Array:
         """Return the affine transforms (n, 3, 4) of the instances that are not ``fixed``, see :meth:`transforms`."""
@@ -220,8 +220,8 @@ class Stage:
         point, (x, y, normal) = ground.point, ground.axes.T
         half = ground.half
         if ground.level:
-            away = self.home.center - point
-            point, half = point + away - (normal @ away) * normal, _WIDE * self.home.radius
+            offset = self.home.center - point
+            point, half = point + offset - (normal @ offset) * normal, _WIDE * self.home.radius
         corners = [point + half * (a * x + b * y) for a, b in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
         return np.array(corners) + com_of(self.model, ground.body)
 
@@ -231,7 +231,7 @@ class Stage:
         All worlds share one copy of a horizontal plane.
         """
         for world in range(1 if ground.level else self.num_worlds):
-            point, axes = place_of(ground, poses, world)
+            point, axes = plane_pose(ground, poses, world)
             yield world, point if ground.level else point + self.offsets[world], axes
 
     def corners(self, transforms: Array) -> Array:
@@ -241,8 +241,8 @@ class Stage:
             points = coarse_points(batch.mesh)
             low, high = points.min(axis=0), points.max(axis=0)
             box = np.array([[(low, high)[(k >> j) & 1][j] for j in range(3)] for k in range(8)])
-            places = transforms[batch.first : batch.first + batch.count]
-            corners.append(np.einsum("nij,kj->nki", places[:, :, :3], box) + places[:, None, :, 3])
+            poses = transforms[batch.first : batch.first + batch.count]
+            corners.append(np.einsum("nij,kj->nki", poses[:, :, :3], box) + poses[:, None, :, 3])
         return np.concatenate([np.zeros((0, 8, 3)), *corners]).reshape(-1, 3)
 
     def bounds(self, transforms: Array, chosen: Array | None = None) -> Bounds:
@@ -257,13 +257,13 @@ class Stage:
         if not len(transforms):
             return Bounds(np.zeros(3), 1.0)
         stretch = np.sqrt((transforms[:, :, :3] ** 2).sum(axis=1).max(axis=1))
-        reach = (radii * stretch)[:, None]
-        low, high = (transforms[:, :, 3] - reach).min(axis=0), (transforms[:, :, 3] + reach).max(axis=0)
+        radius = (radii * stretch)[:, None]
+        low, high = (transforms[:, :, 3] - radius).min(axis=0), (transforms[:, :, 3] + radius).max(axis=0)
         center = 0.5 * (low + high)
-        far = np.linalg.norm(transforms[:, :, 3] - center, axis=1) + reach[:, 0]
-        return Bounds(center, float(far.max()))
+        distance = np.linalg.norm(transforms[:, :, 3] - center, axis=1) + radius[:, 0]
+        return Bounds(center, float(distance.max()))
 
-    def _one_world(self, poses: Poses) -> Bounds:
+    def _first_world_bounds(self, poses: Poses) -> Bounds:
         first = np.flatnonzero(self.world == 0)
         return self.bounds(self.transforms(_repeated(poses, self.num_worlds)), first)
 
@@ -271,10 +271,10 @@ class Stage:
 class _PartArrays:
     """Poses of parts in their bodies, with one entry for each instance."""
 
-    def __init__(self, parts: list[Part], which: Array) -> None:
-        self.body = np.array([p.body for p in parts], dtype=np.int64)[which]
+    def __init__(self, parts: list[Part], part_index: Array) -> None:
+        self.body = np.array([p.body for p in parts], dtype=np.int64)[part_index]
         local = [np.concatenate([p.linear, p.offset[:, None]], axis=1) for p in parts]
-        self.local = np.array(local).reshape(-1, 3, 4)[which]
+        self.local = np.array(local).reshape(-1, 3, 4)[part_index]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
         # body -1 (the world) is the last column
@@ -286,16 +286,16 @@ class _PartArrays:
 class _SpanArrays:
     """Arrays of the fields of :class:`Span`, with one entry for each instance."""
 
-    def __init__(self, spans: list[Span], which: Array, model: Model) -> None:
-        self.body_a = np.array([s.body_a for s in spans], dtype=np.int64)[which]
-        self.body_b = np.array([s.body_b for s in spans], dtype=np.int64)[which]
-        self.point_a = np.array([s.point_a for s in spans]).reshape(-1, 3)[which]
-        self.point_b = np.array([s.point_b for s in spans]).reshape(-1, 3)[which]
-        self.radius = np.array([s.radius for s in spans])[which]
-        self.start = np.array([s.start for s in spans]).reshape(-1, 2)[which]
-        self.end = np.array([s.end for s in spans]).reshape(-1, 2)[which]
-        self.path = np.array([s.path for s in spans], dtype=np.int64)[which]
-        self.piece = np.array([s.piece for s in spans], dtype=np.int64)[which]
+    def __init__(self, spans: list[Span], span_index: Array, model: Model) -> None:
+        self.body_a = np.array([s.body_a for s in spans], dtype=np.int64)[span_index]
+        self.body_b = np.array([s.body_b for s in spans], dtype=np.int64)[span_index]
+        self.point_a = np.array([s.point_a for s in spans]).reshape(-1, 3)[span_index]
+        self.point_b = np.array([s.point_b for s in spans]).reshape(-1, 3)[span_index]
+        self.radius = np.array([s.radius for s in spans])[span_index]
+        self.start = np.array([s.start for s in spans]).reshape(-1, 2)[span_index]
+        self.end = np.array([s.end for s in spans]).reshape(-1, 2)[span_index]
+        self.path = np.array([s.path for s in spans], dtype=np.int64)[span_index]
+        self.piece = np.array([s.piece for s in spans], dtype=np.int64)[span_index]
         self.wraps, self.wrapped = model.topology.wrap, np.flatnonzero(self.path >= 0)
         # a direction that is fixed in body a and perpendicular to the line, so that coils do not rotate about the line
         poses = Poses.from_model(model)
@@ -305,16 +305,16 @@ class _SpanArrays:
 
     def _points(self, poses: Poses, world: Array | int, end: str) -> Array:
         body, point = (self.body_a, self.point_a) if end == "a" else (self.body_b, self.point_b)
-        turned: Array = rotations.matvec(poses.rotation[world, body], point)
-        return turned + poses.position[world, body]
+        rotated: Array = rotations.matvec(poses.rotation[world, body], point)
+        return rotated + poses.position[world, body]
 
     def transforms(self, poses: Poses, world: Array) -> Array:
         """Return the affine transforms of all spans (..., spans, 3, 4)."""
         a, b = self._points(poses, world, "a"), self._points(poses, world, "b")
         if (k := self.wrapped).size:
             points = polyline(find_paths(self.wraps, poses.position, poses.rotation), ARC_PIECES)
-            own = np.broadcast_to(world, a.shape[:-1])[..., k]
-            a[..., k, :], b[..., k, :] = (points[own, self.path[k], self.piece[k] + end] for end in (0, 1))
+            worlds = np.broadcast_to(world, a.shape[:-1])[..., k]
+            a[..., k, :], b[..., k, :] = (points[worlds, self.path[k], self.piece[k] + end] for end in (0, 1))
         length = np.linalg.norm(b - a, axis=-1)
         z = _unit(b - a)
         y = _unit(np.cross(z, rotations.matvec(poses.rotation[world, self.body_a], self.helper)))
@@ -337,7 +337,7 @@ def _tones(piece: Part | Span) -> float:
     return _TONES if shown else 0.0
 
 
-def _reach(mesh: MeshSource) -> float:
+def _mesh_radius(mesh: MeshSource) -> float:
     """Return the maximum distance (m) of a mesh's vertices from the origin."""
     return float(np.linalg.norm(coarse_points(mesh), axis=1).max())
 
@@ -359,7 +359,7 @@ def grid_offsets(num_worlds: int, radius: float, up: Array) -> Array:
     y = np.cross(up, x)
     pitch = 2.1 * radius
     rows = math.ceil(num_worlds / side)
-    across = (column - 0.5 * (side - 1)) * pitch
-    deep = (0.5 * (rows - 1) - row) * pitch
-    places: Array = across[:, None] * x + deep[:, None] * y
-    return places if num_worlds > 1 else np.zeros((1, 3))
+    offset_x = (column - 0.5 * (side - 1)) * pitch
+    offset_y = (0.5 * (rows - 1) - row) * pitch
+    offsets: Array = offset_x[:, None] * x + offset_y[:, None] * y
+    return offsets if num_worlds > 1 else np.zeros((1, 3))

@@ -43,25 +43,25 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
         corners, normals: (m, 3, 3) positions and normals of the triangles' corners, in the frame of the shape.
     """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
-    share = (corners - low) / np.maximum(high - low, 1e-300)
+    relative = (corners - low) / np.maximum(high - low, 1e-300)
     if picture == "faceted":
-        return _of_sides(share, normals)
+        return _side_coordinates(relative, normals)
     if picture != "round":
-        return share[:, :, :2]
-    around = _wrapped(corners, share[:, :, 2])
+        return relative[:, :, :2]
+    around = _wrapped(corners, relative[:, :, 2])
     ends = np.all(np.abs(normals[:, :, 2]) > _FLAT, axis=1)
-    around[ends] = _of_sides(share[ends], normals[ends])
+    around[ends] = _side_coordinates(relative[ends], normals[ends])
     return around
 
 
-def _of_sides(share: Array, normals: Array) -> Array:
+def _side_coordinates(relative: Array, normals: Array) -> Array:
     """Return coordinates on the sides of a box."""
     direction = normals.sum(axis=1)
     axis = np.argmax(np.abs(direction), axis=1)
     sign = np.where(np.take_along_axis(direction, axis[:, None], axis=1) < 0.0, -1.0, 1.0)
     first, second = np.array([1, 0, 0])[axis], np.array([2, 2, 1])[axis]
-    u = np.take_along_axis(share, first[:, None, None], axis=2)[:, :, 0]
-    v = np.take_along_axis(share, second[:, None, None], axis=2)[:, :, 0]
+    u = np.take_along_axis(relative, first[:, None, None], axis=2)[:, :, 0]
+    v = np.take_along_axis(relative, second[:, None, None], axis=2)[:, :, 0]
     mirrored = np.array([1.0, -1.0, 1.0])[axis, None] * sign < 0.0
     return np.stack([np.where(mirrored, 1.0 - u, u), v], axis=2)
 
@@ -73,5 +73,5 @@ def _wrapped(corners: Array, height: Array) -> Array:
     pole = distance < 1e-6 * distance.max()
     spread = np.where(pole, -np.inf, u).max(axis=1) - np.where(pole, np.inf, u).min(axis=1)
     u = u + ((spread[:, None] > _SEAM) & (u < _SEAM))
-    others = np.where(pole, 0.0, u).sum(axis=1) / np.maximum((~pole).sum(axis=1), 1)
-    return np.stack([np.where(pole, others[:, None], u), height], axis=2)
+    mean_u = np.where(pole, 0.0, u).sum(axis=1) / np.maximum((~pole).sum(axis=1), 1)
+    return np.stack([np.where(pole, mean_u[:, None], u), height], axis=2)

@@ -34,9 +34,9 @@ def build(
     lean = math.radians(angle)
     half = (0.5 * THICKNESS, 0.5 * WIDTH, 0.5 * LENGTH)
     # half width of a pair of cards at its feet, and its height
-    reach = 2.0 * half[2] * math.sin(lean) + 2.0 * half[0] * math.cos(lean)
+    half_span = 2.0 * half[2] * math.sin(lean) + 2.0 * half[0] * math.cos(lean)
     rise = 2.0 * half[2] * math.cos(lean) + 2.0 * half[0] * math.sin(lean)
-    pitch = max(2.0 * reach, LENGTH) + 2e-3
+    pitch = max(2.0 * half_span, LENGTH) + 2e-3
     for level in range(levels):
         floor = level * (rise + THICKNESS)
         for k in range(levels - level):
@@ -55,7 +55,7 @@ def build(
         plots=[
             Plot("Position of the highest card", "m", [f"body.left{levels - 1}_0.position"]),
             Plot("Kinetic energy", "J", ["sim.kinetic_energy"]),
-            Plot("Deepest overlap", "m", ["sim.penetration"]),
+            Plot("Maximum overlap", "m", ["sim.penetration"]),
         ],
         camera=Camera((0.2, -0.6, 0.3), (0.0, 0.0, 0.45 * levels * rise)),
         checks=[Check("the highest card moves by less than 1 mm", lambda r: _stands(r, levels))],
@@ -68,10 +68,10 @@ def _add_pair(
     """Add two cards that lean against each other above ``x``."""
     half = (0.5 * THICKNESS, 0.5 * WIDTH, 0.5 * LENGTH)
     for sign, side in ((-1.0, "left"), (1.0, "right")):
-        turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), -sign * lean)
-        inner = turn.rotate(np.array([-sign * half[0], 0.0, half[2]]))
+        tilt = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), -sign * lean)
+        inner = tilt.rotate(np.array([-sign * half[0], 0.0, half[2]]))
         height = half[2] * math.cos(lean) + half[0] * math.sin(lean)
-        pose = gpusim.Transform((x - float(inner[0]), 0.0, floor + height), turn.rotation)
+        pose = gpusim.Transform((x - float(inner[0]), 0.0, floor + height), tilt.rotation)
         card = b.add_body(xform=pose, label=f"{side}{name}")
         b.add_shape_box(card, half, material=material)
 

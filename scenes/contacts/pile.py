@@ -41,8 +41,8 @@ def build(
     random = np.random.default_rng(seed)
     pitch = 2.0 * half / side
     for k in range(count):
-        layer, place = divmod(k, side * side)
-        cell = np.array([place % side + 0.5 - 0.5 * side, place // side + 0.5 - 0.5 * side, 0.0]) * pitch
+        layer, index = divmod(k, side * side)
+        cell = np.array([index % side + 0.5 - 0.5 * side, index // side + 0.5 - 0.5 * side, 0.0]) * pitch
         jitter = random.uniform(-0.05, 0.05, 3) * pitch
         center = cell + jitter + np.array([0.0, 0.0, (1.0 + 1.2 * layer) * pitch])
         _add_body(b, k, random.random() < balls, size * random.uniform(0.7, 1.0), center, random, material)
@@ -54,14 +54,14 @@ def build(
         duration=5.0,
         plots=[
             Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
-            Plot("Deepest overlap", "m", ["sim.penetration"]),
+            Plot("Maximum overlap", "m", ["sim.penetration"]),
             Plot("Contacts", "-", ["sim.contacts"]),
         ],
         camera=Camera((2.5 * half, -4.0 * half, 3.5 * half), (0.0, 0.0, 0.5 * half)),
         checks=[
             Check("the pile comes to rest", _rests),
-            Check("nothing overlaps by more than a twentieth of its size then", lambda r: _shallow(r, 0.05 * size)),
-            Check("nothing falls through the floor", lambda r: bool(np.min(r["sim.potential_energy"]) > 0.0)),
+            Check("overlaps in the pile are below 5 % of the size", lambda r: _shallow(r, 0.05 * size)),
+            Check("no body falls through the floor", lambda r: bool(np.min(r["sim.potential_energy"]) > 0.0)),
         ],
     )
 
@@ -70,8 +70,8 @@ def _add_pit(b: gpusim.ModelBuilder, half: float, material: gpusim.Material) -> 
     """Add a floor and four walls around a square with the half edge length ``half``, m."""
     b.add_shape_plane(-1, material=material, label="floor")
     for k in range(4):
-        turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.5 * math.pi * k)
-        pose = turn * gpusim.Transform((half + WALL, 0.0, half))
+        rotation = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 0.0, 1.0), 0.5 * math.pi * k)
+        pose = rotation * gpusim.Transform((half + WALL, 0.0, half))
         b.add_shape_box(-1, (WALL, half + 2.0 * WALL, half), xform=pose, material=material, label=f"wall{k}")
 
 
@@ -84,8 +84,10 @@ def _add_body(
     random: np.random.Generator,
     material: gpusim.Material,
 ) -> None:
-    turn = random.normal(size=4)
-    body = b.add_body(xform=gpusim.Transform(tuple(center), tuple(turn)), label=f"{'ball' if ball else 'box'}{number}")
+    rotation = random.normal(size=4)
+    body = b.add_body(
+        xform=gpusim.Transform(tuple(center), tuple(rotation)), label=f"{'ball' if ball else 'box'}{number}"
+    )
     if ball:
         b.add_shape_sphere(body, 0.5 * size, material=material)
     else:
@@ -98,6 +100,6 @@ def _rests(recording: Mapping[str, np.ndarray]) -> bool:
     return bool(np.all(kinetic[-1] < 1e-3 * kinetic.max(axis=0)))
 
 
-def _shallow(recording: Mapping[str, np.ndarray], most: float) -> bool:
+def _shallow(recording: Mapping[str, np.ndarray], max_depth: float) -> bool:
     late = recording["time"] > 0.6 * recording["time"][-1]
-    return bool(np.max(recording["sim.penetration"][late]) < most)
+    return bool(np.max(recording["sim.penetration"][late]) < max_depth)

@@ -54,7 +54,7 @@ def build(
     b.add_shape_ellipsoid(stone, SEMI_AXES, xform=gpusim.Transform((0.0, 0.0, HEIGHT)), material=material)
     return Scene(
         name=NAME,
-        description="A rattleback that is spun against its liking turns the other way.",
+        description="A rattleback that spins against its preferred direction reverses its spin.",
         builder=b,
         config=gpusim.SolverConfig(dt=5e-4),
         duration=5.0,
@@ -70,10 +70,10 @@ def build(
 
 def _contact_arm(rotation: tuple[float, float, float, float]) -> tuple[np.ndarray, gpusim.Transform]:
     """Return the vector (world axes) from the center of mass to the contact point, and the initial pose."""
-    turn = gpusim.Transform((0.0, 0.0, 0.0), rotation)
-    down = turn.inverse().rotate(np.array([0.0, 0.0, -1.0]))
+    frame = gpusim.Transform((0.0, 0.0, 0.0), rotation)
+    down = frame.inverse().rotate(np.array([0.0, 0.0, -1.0]))
     lowest = SEMI_AXES**2 * down / np.linalg.norm(SEMI_AXES * down) + np.array([0.0, 0.0, HEIGHT])
-    arm = turn.rotate(lowest)
+    arm = frame.rotate(lowest)
     return arm, gpusim.Transform((0.0, 0.0, -float(arm[2])), rotation)
 
 

@@ -31,10 +31,10 @@ def build(
         mass: mass of the block, kg, above 0.
     """
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -G))
-    turn = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), math.radians(angle))
+    frame = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), math.radians(angle))
     material = gpusim.Material(friction=friction)
-    b.add_shape_plane(-1, xform=turn, material=material, label="slope")
-    block = b.add_body(mass=mass, xform=turn * gpusim.Transform((0.0, 0.0, HALF[2])), label="block")
+    b.add_shape_plane(-1, xform=frame, material=material, label="slope")
+    block = b.add_body(mass=mass, xform=frame * gpusim.Transform((0.0, 0.0, HALF[2])), label="block")
     b.add_shape_box(block, HALF, material=material)
     return Scene(
         name=NAME,
@@ -57,8 +57,8 @@ def _distance_check(angle: float, friction: float) -> Check:
 
     def passes(recording: Mapping[str, np.ndarray]) -> bool:
         path = recording["body.block.position"] - recording["body.block.position"][:1]
-        gone = path[..., 0] * math.cos(angle) - path[..., 2] * math.sin(angle)
+        distance = path[..., 0] * math.cos(angle) - path[..., 2] * math.sin(angle)
         expected = 0.5 * G * pull * recording["time"] ** 2
-        return bool(np.all(np.abs(gone - expected[:, None]) <= 1e-3 * expected[-1] + 1e-6))
+        return bool(np.all(np.abs(distance - expected[:, None]) <= 1e-3 * expected[-1] + 1e-6))
 
-    return Check("the block goes as far as Coulomb's friction lets it", passes)
+    return Check("the sliding distance follows Coulomb's law", passes)

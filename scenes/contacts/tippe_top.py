@@ -40,18 +40,18 @@ def build(
     law = gpusim.ContactLaw(friction="regularized", regularization_speed=1e-3)
     material = gpusim.Material(friction=friction, law=law)
     b.add_shape_plane(-1, material=material, label="table")
-    place = (0.0, 0.0, radius - offset * math.cos(tilt))
+    center = (0.0, 0.0, radius - offset * math.cos(tilt))
     top = b.add_body(
         mass=mass,
         inertia=(0.4 * mass * radius**2,) * 3,
-        xform=gpusim.Transform.from_axis_angle(place, (1.0, 0.0, 0.0), tilt),
+        xform=gpusim.Transform.from_axis_angle(center, (1.0, 0.0, 0.0), tilt),
         angular_velocity=(0.0, -spin * math.sin(tilt), spin * math.cos(tilt)),
         label="top",
     )
     b.add_shape_sphere(top, radius, xform=gpusim.Transform((0.0, 0.0, offset)), material=material)
     return Scene(
         name=NAME,
-        description="A ball with a low center of mass is spun and turns over (tippe top).",
+        description="A spinning ball with a low center of mass turns over (tippe top).",
         builder=b,
         config=gpusim.SolverConfig(dt=1e-3),
         duration=4.0,
@@ -64,7 +64,7 @@ def build(
         camera=Camera((0.12, -0.2, 0.1), (0.0, 0.0, 0.02)),
         checks=[
             Check("the top turns over", _turns_over),
-            Check("its energy only falls", _energy_falls),
+            Check("the energy never increases", _energy_falls),
         ],
     )
 

@@ -100,17 +100,19 @@ def drive_constants() -> dict[str, list[float]]:
     }  # fmt: skip
 
 
-def _turn(axis: Vector, angle: float) -> Transform:
+def _rotation(axis: Vector, angle: float) -> Transform:
     s, c = math.sin(0.5 * angle), math.cos(0.5 * angle)
     return Transform((0, 0, 0), (axis[0] * s, axis[1] * s, axis[2] * s, c))
 
 
 def poses(posture: Posture, pelvis: Transform) -> dict[str, Transform]:
     """Return the poses of all bodies."""
-    found = {"pelvis": pelvis}
+    result = {"pelvis": pelvis}
     for link in LINKS:
-        found[link.name] = found[link.parent] * Transform(link.anchor) * _turn(link.axis, posture.get(link.name, 0.0))
-    return found
+        result[link.name] = (
+            result[link.parent] * Transform(link.anchor) * _rotation(link.axis, posture.get(link.name, 0.0))
+        )
+    return result
 
 
 def pose_of(name: str, posture: Posture, pelvis: Transform) -> Transform:
@@ -118,7 +120,7 @@ def pose_of(name: str, posture: Posture, pelvis: Transform) -> Transform:
     if name == "pelvis":
         return pelvis
     link = LINKS[NAMES.index(name)]
-    return pose_of(link.parent, posture, pelvis) * Transform(link.anchor) * _turn(link.axis, posture.get(name, 0.0))
+    return pose_of(link.parent, posture, pelvis) * Transform(link.anchor) * _rotation(link.axis, posture.get(name, 0.0))
 
 
 def center_of_mass(posture: Posture, pelvis: Transform) -> np.ndarray:
@@ -201,16 +203,16 @@ DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate 
 """Motor voltage divided by its maximum, from PD law, feedforward effort and back-EMF compensation."""
 
 
-def add_joint_control(d: Any, wanted: str, effort: str | None = None) -> None:
+def add_joint_control(d: Any, desired: str, effort: str | None = None) -> None:
     """Add the joint control, which computes the motor voltages.
 
-    The block ``wanted`` outputs the desired joint angles (26,) for a PD law. The block ``effort`` outputs feedforward
-    torques.
+    The block with the name ``desired`` outputs the desired joint angles (26,) for a PD law. The block with the name
+    ``effort`` outputs feedforward torques.
     """
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])
     d.add("signal", "rate", signal=[f"joint.{name}.velocity" for name in NAMES])
     voltage = d.add("expression", "voltage", text=DRIVE)
     for name, values in drive_constants().items():
         d.connect(d.add("constant", name, value=values), voltage[name])
-    voltage.wire(q="q", rate="rate", wanted=wanted, effort=0.0 if effort is None else effort)
+    voltage.wire(q="q", rate="rate", wanted=desired, effort=0.0 if effort is None else effort)
     d.add("command", "motors", command=list(NAMES)).wire(voltage)

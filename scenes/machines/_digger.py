@@ -48,12 +48,12 @@ def add_excavator(
     b.add_shape_plane(-1, material=soil, label="ground")
     chassis, tracks = _add_undercarriage(b, undercarriage == "tracks")
     upper = b.add_body(900.0, (150.0, 290.0, 320.0), com=(-0.6, 0, 0.95), label="upper")
-    for half, place, color in (
+    for half, position, color in (
         ((0.65, 0.5, 0.04), (-0.2, 0, 0.72), DARK),
         ((0.32, 0.5, 0.25), (-0.6, 0, 1.0), YELLOW),
         ((0.3, 0.2, 0.42), (0.1, 0.3, 1.18), "#9fb4c0"),
     ):
-        b.add_visual(upper, "box", half, xform=Transform(place), color=color)
+        b.add_visual(upper, "box", half, xform=Transform(position), color=color)
     pack = m.add_power_pack(b, flow, pressure, power)
     swing = m.add_swing(b, chassis, upper, (0, 0, SWING), friction=100.0, brake_torque=4000.0)
     m.add_hydraulic_drive(b, pack, swing.joint, 1.5e-4, m.Spool(1.5e-4), "swing", relief=1.6e7, leakage=1e-12)
@@ -100,7 +100,7 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
     m.add_bucket_linkage(b, arm, bucket, at=0.72, ear=(0.02, 0.16), rocker=0.24, link=0.26)
     _add_bucket_plates(b, arm.bodies["bucket"])
     spool = m.Spool(5e-4)
-    given = [
+    cylinders = [
         m.ArmCylinder(
             "boom", "base", "boom", ((0.30, -0.35), (0.75, -0.06)), 0.063, 0.036, 0.5, m.Spool(6e-4),
             retracted=RETRACTED["boom"], holding=m.HoldingValve(1.6e7), back_pressure=5e5,
@@ -114,18 +114,18 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
             retracted=RETRACTED["bucket"],
         ),
     ]  # fmt: skip
-    m.add_arm_cylinders(b, arm, pack, given)
+    m.add_arm_cylinders(b, arm, pack, cylinders)
     return arm
 
 
 def _add_bucket_plates(b: gpusim.ModelBuilder, bucket: int) -> None:
     """Add the plates of the bucket."""
-    corners, thick = (0.0 + 0.02j, 0.05 + 0.2j, 0.26 + 0.22j, 0.45 + 0.0j), 0.03
+    corners, thickness = (0.0 + 0.02j, 0.05 + 0.2j, 0.26 + 0.22j, 0.45 + 0.0j), 0.03
     for k in range(3):
-        start, way = corners[k], corners[k + 1] - corners[k]
-        middle = start + 0.5 * way + 0.5j * thick * way / abs(way)
-        pose = Transform.from_axis_angle((middle.real, 0, middle.imag), (0, -1, 0), cmath.phase(way))
-        half = (0.5 * abs(way), 0.5 * WIDTH, 0.5 * thick)
+        start, edge = corners[k], corners[k + 1] - corners[k]
+        middle = start + 0.5 * edge + 0.5j * thickness * edge / abs(edge)
+        pose = Transform.from_axis_angle((middle.real, 0, middle.imag), (0, -1, 0), cmath.phase(edge))
+        half = (0.5 * abs(edge), 0.5 * WIDTH, 0.5 * thickness)
         b.add_shape_box(bucket, half, xform=pose, material=STEEL, label=f"plate{k}", group="bucket", color=DARK)
     for side in (1.0, -1.0):
         pose = Transform((0.185, 0.5 * side * (WIDTH + 0.02), 0.115))
@@ -142,16 +142,16 @@ def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
     middle, length = 0.5 * (start + end), 0.5 * (end - start)
     walls = [((length, 0.12, bank), (middle, side * (half + 0.12), bank)) for side in (1.0, -1.0)]
     walls += [((0.06, half + 0.24, bank), (x, 0.0, bank)) for x in (start - 0.06, end + 0.06)]
-    for k, (size, place) in enumerate(walls):
-        b.add_shape_box(-1, size, xform=Transform(place), material=GROUND, label=f"bank{k}", color=EARTH)
+    for k, (size, position) in enumerate(walls):
+        b.add_shape_box(-1, size, xform=Transform(position), material=GROUND, label=f"bank{k}", color=EARTH)
     random = np.random.default_rng(3)
     # Soft contacts with limited forces, so that jammed stones can move.
     law = gpusim.ContactLaw(normal="spring", damping="linear", stiffness=2e5, damping_coefficient=1e3)
     rock = gpusim.Material(friction=0.5, density=2000.0, law=law)
     pitch, bodies = 2.0 * half / ACROSS, []
     for k in range(stones):
-        layer, spot = divmod(k, ACROSS * ROWS)
-        row, column = divmod(spot, ACROSS)
+        layer, cell = divmod(k, ACROSS * ROWS)
+        row, column = divmod(cell, ACROSS)
         x, y = STONES[0] + (row + 0.5) * STONES[1], (column + 0.5) * pitch - half
         bodies.append(b.add_body(xform=Transform((x, y, STONE * (1.0 + 2.0 * layer))), label=f"stone{k}"))
         radius = STONE * random.uniform(0.85, 1.0)
@@ -169,9 +169,9 @@ def joint_angles(x: float, z: float, angle: float) -> tuple[float, float, float]
         z: height of the tip above the ground (m).
         angle: elevation of the line from the bucket's hinge to the bucket's tip (rad).
     """
-    way = complex(x - HINGE[0], z - HINGE[1]) - BUCKET * cmath.exp(1j * angle)
-    square = abs(way) ** 2
+    offset = complex(x - HINGE[0], z - HINGE[1]) - BUCKET * cmath.exp(1j * angle)
+    square = abs(offset) ** 2
     stick = -math.acos((square - BOOM**2 - STICK**2) / (2.0 * BOOM * STICK))
-    boom = cmath.phase(way) + math.acos((square + BOOM**2 - STICK**2) / (2.0 * BOOM * abs(way)))
-    turned = (angle - boom - stick + math.pi) % (2.0 * math.pi) - math.pi
-    return boom, stick, turned
+    boom = cmath.phase(offset) + math.acos((square + BOOM**2 - STICK**2) / (2.0 * BOOM * abs(offset)))
+    bucket = (angle - boom - stick + math.pi) % (2.0 * math.pi) - math.pi
+    return boom, stick, bucket

@@ -9,7 +9,7 @@ DEAD_ZONE, CURVE, RATE = 0.08, 1.6, 4.0
 #: Distance over which a cylinder's command decreases to 0 near a stop, and distance from the stop at command 0, m.
 BAND, MARGIN = 0.06, 0.01
 #: Command from which the overlap compensation of a spool is complete; delay of the brake of a resting swing, s.
-CROSSED, PATIENCE = 0.04, 0.6
+COMPENSATED, BRAKE_DELAY = 0.04, 0.6
 
 
 def add_safety(d: Diagram, key: str = "Q") -> None:
@@ -23,9 +23,9 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
     Return the name of the block whose output is the rate-limited lever value times ``gain``.
     """
     d.add("input", name, keys=keys, axis=axis, dead_zone=DEAD_ZONE, curve=CURVE, unit="-")
-    on = d.add("switch", f"{name}_on")
+    switch = d.add("switch", f"{name}_on")
     d.connect(name, d.add("gain", f"{name}_sense", gain=gain, unit="-"))
-    on.wire("enable", f"{name}_sense", 0.0)
+    switch.wire("enable", f"{name}_sense", 0.0)
     d.connect(f"{name}_on", d.add("rate_limiter", f"{name}_eased", rise=RATE))
     return f"{name}_eased"
 
@@ -43,10 +43,10 @@ def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: 
 
 def add_valve(d: Diagram, source: str, command: str, overlap: float) -> None:
     """Add a valve command that compensates the overlap of the spool."""
-    points = (-1.0, -CROSSED, 0.0, CROSSED, 1.0)
-    opened = [x + overlap * ((x > 0.0) - (x < 0.0)) for x in points]
-    opened[0], opened[-1] = -1.0, 1.0
-    d.connect(source, d.add("lookup", f"{command}_valve", x=points, y=opened, unit="-"))
+    points = (-1.0, -COMPENSATED, 0.0, COMPENSATED, 1.0)
+    commands = [x + overlap * ((x > 0.0) - (x < 0.0)) for x in points]
+    commands[0], commands[-1] = -1.0, 1.0
+    d.connect(source, d.add("lookup", f"{command}_valve", x=points, y=commands, unit="-"))
     d.connect(f"{command}_valve", f"command:{command}")
 
 
@@ -59,7 +59,7 @@ def add_swing(d: Diagram, source: str, overlap: float) -> None:
         ["held", "free", "go"],
         ["free", "slows", "rest"],
         ["slows", "free", "go"],
-        ["slows", "held", PATIENCE],
+        ["slows", "held", BRAKE_DELAY],
     ]
     mode = d.add("state_machine", "swing_mode", states=["held", "free", "slows"], transitions=transitions)
     mode.wire(go="swing_moves", rest="swing_rests")

@@ -47,10 +47,10 @@ def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
 
     The command "load" scales the force ``load`` (N) that pulls the bucket down.
     """
-    place = Transform((0, 0, -_add_track(gpusim.ModelBuilder(), -1, "probe", (0.0, 0.0)).lowest))
-    chassis = b.add_body(450.0, (45.0, 130.0, 150.0), com=(0, 0, 0.35), xform=place, label="chassis")
+    pose = Transform((0, 0, -_add_track(gpusim.ModelBuilder(), -1, "probe", (0.0, 0.0)).lowest))
+    chassis = b.add_body(450.0, (45.0, 130.0, 150.0), com=(0, 0, 0.35), xform=pose, label="chassis")
     b.add_visual(chassis, "box", (1.0, 0.38, 0.12), xform=Transform((0, 0, 0.4)), color=DARK)
-    tracks = {name: _add_track(b, chassis, name, place) for name, place in TRACKS.items()}
+    tracks = {name: _add_track(b, chassis, name, pose) for name, pose in TRACKS.items()}
     for track in tracks.values():
         label, fastest = f"{track.label}_drive", track.drive_speed(1.0)
         b.add_servo(
@@ -76,7 +76,7 @@ def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
             tilt=0.25,
             material=rubber,
         )
-    upper = b.add_body(250.0, (20.0, 35.0, 40.0), com=(-0.25, 0, 0.75), xform=place, label="upper")
+    upper = b.add_body(250.0, (20.0, 35.0, 40.0), com=(-0.25, 0, 0.75), xform=pose, label="upper")
     b.add_visual(upper, "box", (0.4, 0.35, 0.12), xform=Transform((-0.2, 0, 0.7)), color=ORANGE)
     pack = m.add_power_pack(b, 1.2e-3, 1.8e7, 15e3)
     swing = m.add_swing(b, chassis, upper, (0, 0, SWING), friction=50.0, brake_torque=3000.0)
@@ -86,12 +86,12 @@ def add_rescuer(b: gpusim.ModelBuilder, load: float) -> Rescuer:
     return Rescuer(tracks, legs, swing, arm)
 
 
-def _add_track(b: gpusim.ModelBuilder, chassis: int, label: str, place: tuple[float, float]) -> m.Track:
+def _add_track(b: gpusim.ModelBuilder, chassis: int, label: str, position: tuple[float, float]) -> m.Track:
     """Add a short track with three road wheels."""
     arm = m.TorsionArm(0.16, 1200.0, 100.0, load=1250.0, mass=2.5)
     road = [m.RoadWheel((x, 0.131), 0.09, arm, mass=4.0) for x in ROAD]
     return m.add_track(
-        b, chassis, Transform((*place, 0)), pitch=PITCH, label=label, road=road,
+        b, chassis, Transform((*position, 0)), pitch=PITCH, label=label, road=road,
         sprocket=m.Sprocket((-0.42, 0.22), TEETH, mass=10.0),
         idler=m.Idler((0.45, 0.22), tension=2500.0, mass=8.0, carriage=4.0),
         rollers=[m.Roller((0.0, 0.32), 0.04, mass=1.5)],
@@ -118,13 +118,13 @@ def _add_arm(b: gpusim.ModelBuilder, upper: int, pack: m.PowerPack) -> m.BoomArm
         holding = m.HoldingValve(2.4e7, chamber)
         return m.ArmCylinder(name, *ends, pins, bore, 0.5 * bore, stroke, spool, EXTENSIONS[name], holding=holding)
 
-    given = [
+    cylinders = [
         cylinder("boom", ("base", "boom"), ((0.25, -0.3), (0.6, -0.06)), 0.09, 0.42, "a"),
         cylinder("jib", ("boom", "jib"), ((0.5, 0.22), (-0.25, 0.06)), 0.08, 0.4, "b"),
         cylinder("stick", ("jib", "stick"), ((0.05, 0.2), (-0.2, 0.06)), 0.063, 0.36, "b"),
         cylinder("bucket", ("stick", "rocker"), ((-0.08, 0.16), (0.24, 0.0)), 0.05, 0.3, "b"),
     ]
-    m.add_arm_cylinders(b, arm, pack, given)
+    m.add_arm_cylinders(b, arm, pack, cylinders)
     steel = gpusim.Material(friction=0.4)
     b.add_shape_box(arm.bodies["bucket"], (0.18, 0.15, 0.06), Transform((0.2, 0, 0.05)), steel, "bucket", color=DARK)
     return arm

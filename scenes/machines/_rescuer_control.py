@@ -7,14 +7,18 @@ from collections.abc import Mapping, Sequence
 from gpusim.control import Diagram
 from gpusim.scenes.machines._lever_control import add_cylinder, add_lever, add_safety, add_swing
 
-#: Tracks: speed at full stick and for turning on the spot, m/s, and rate limit, m/s2.
-SPEED, SPIN, GAINING = 0.6, 0.4, 0.8
+#: Tracks: speed at full stick and for turning on the spot, m/s, and acceleration limit, m/s2.
+SPEED, SPIN_SPEED, ACCELERATION = 0.6, 0.4, 0.8
 #: Outriggers: rate, m/s, and travel above which the machine does not drive, m.
-LOWERING, OUT = 0.1, 0.01
+OUTRIGGER_RATE, EXTENDED = 0.1, 0.01
 
 
 def rescuer_control(
-    strokes: Mapping[str, float], drives: Mapping[str, Sequence[str]], legs: Sequence[str], travel: float, turns: float
+    strokes: Mapping[str, float],
+    drives: Mapping[str, Sequence[str]],
+    legs: Sequence[str],
+    travel: float,
+    sprocket_ratio: float,
 ) -> Diagram:
     """Return the operator control of the machine.
 
@@ -27,7 +31,7 @@ def rescuer_control(
         drives: names of the track commands on each side.
         legs: names of the outrigger commands.
         travel: maximum travel of the outriggers (m).
-        turns: rotation of a sprocket per travel of the track, rad/m.
+        sprocket_ratio: rotation of a sprocket per travel of the track, rad/m.
     """
     d = Diagram("cab")
     add_safety(d)
@@ -43,7 +47,7 @@ def rescuer_control(
         else:
             add_swing(d, eased, 0.0)
     _add_outriggers(d, legs, travel)
-    _add_tracks(d, drives, turns)
+    _add_tracks(d, drives, sprocket_ratio)
     return d
 
 
@@ -51,18 +55,18 @@ def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
     """Add the common motion of all outriggers."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
     d.add("sample_hold", "wanted").wire("outriggers", "enable")
-    d.connect("wanted", d.add("rate_limiter", "lowered", rise=LOWERING))
-    d.connect("lowered", *(f"command:{leg}" for leg in legs), d.add("compare", "stands", value=OUT)["a"])
+    d.connect("wanted", d.add("rate_limiter", "lowered", rise=OUTRIGGER_RATE))
+    d.connect("lowered", *(f"command:{leg}" for leg in legs), d.add("compare", "stands", value=EXTENDED)["a"])
 
 
-def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], turns: float) -> None:
+def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], sprocket_ratio: float) -> None:
     """Add the track commands: sum and difference of two inputs."""
     add_lever(d, "ahead", ("DOWN", "UP"))
     add_lever(d, "aside", ("LEFT", "RIGHT"))
     for side, sign in (("left", "+"), ("right", "-")):
-        text = f"0 if stands else {SPEED} * ahead {sign} {SPIN} * aside"
+        text = f"0 if stands else {SPEED} * ahead {sign} {SPIN_SPEED} * aside"
         wish = d.add("expression", f"{side}_wish", text=text, unit="m/s")
         wish.wire(ahead="ahead_eased", aside="aside_eased", stands="stands")
-        d.connect(f"{side}_wish", d.add("rate_limiter", f"{side}_speed", rise=GAINING))
-        d.connect(f"{side}_speed", d.add("gain", f"{side}_turns", gain=turns, unit="1/m"))
+        d.connect(f"{side}_wish", d.add("rate_limiter", f"{side}_speed", rise=ACCELERATION))
+        d.connect(f"{side}_speed", d.add("gain", f"{side}_turns", gain=sprocket_ratio, unit="1/m"))
         d.connect(f"{side}_turns", *(f"command:{drive}" for drive in drives[side]))

@@ -19,8 +19,8 @@ from gpusim.scenes._checks import Recording, near
 PATH_END = (1.54898, 2.15577)
 """End position of a platform that follows the default commands exactly, m."""
 RADIUS = 0.1
-#: Initial height of the platform, about contact_slop. At a smaller height, contacts would lift the platform at the
-#: start.
+#: Initial gap (m) between wheels and ground, about ``contact_slop``. With a smaller gap, contacts would lift the
+#: platform at the start.
 LIFT = 0.99e-5
 Drive = Literal["speeds", "motors", "torques"]
 #: Platform velocities (m/s, m/s, rad/s) in the platform's axes: forward, to the left, then forward, left and yaw
@@ -39,8 +39,8 @@ MOTOR: dict[str, Any] = {
 MAX_TORQUE = 2.0
 #: Fraction of the maximum torque for each wheel. The four fractions move and rotate the platform.
 TORQUES = (0.25, -0.15, 0.05, 0.1)
-#: Damping gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
-HOLD, HOLD_ROTATION = 2000.0, 200.0
+#: Gains of the servos on the platform's velocity, N s/m, and yaw rate, N m s/rad.
+VELOCITY_GAIN, YAW_GAIN = 2000.0, 200.0
 
 
 def min_rollers() -> int:
@@ -50,9 +50,9 @@ def min_rollers() -> int:
 
 def require_rollers(scene: str, rollers: int) -> None:
     """Raise a ModelError if there are too few rollers to form a closed circle."""
-    least = min_rollers()
-    rule = f"must be at least {least}: fewer of {ROLLER_RADIUS:g} m do not close a circle of {RADIUS:g} m"
-    require(rollers >= least, scene, "rollers", rollers, rule)
+    minimum = min_rollers()
+    rule = f"must be at least {minimum}: fewer rollers of {ROLLER_RADIUS:g} m do not close a circle of {RADIUS:g} m"
+    require(rollers >= minimum, scene, "rollers", rollers, rule)
 
 
 def platform(size: tuple[float, float, float], mass: float, friction: float) -> tuple[gpusim.ModelBuilder, int]:
@@ -67,37 +67,37 @@ def platform(size: tuple[float, float, float], mass: float, friction: float) -> 
 
 
 def add_wheels(
-    b: gpusim.ModelBuilder, body: int, places: Sequence[gpusim.Transform], angles: Sequence[float], **given: Any
+    b: gpusim.ModelBuilder, body: int, frames: Sequence[gpusim.Transform], angles: Sequence[float], **options: Any
 ) -> list[OmniWheel]:
-    """Add wheels w0, w1, ... to the platform. ``places`` are the wheel frames, and ``angles`` the roller angles."""
+    """Add wheels w0, w1, ... to the platform. ``frames`` are the wheel frames, and ``angles`` the roller angles."""
     return [
         add_omni_wheel(
             b,
             body,
-            place,
+            frame,
             RADIUS,
             roller_radius=ROLLER_RADIUS,
             hub_mass=HUB_MASS,
             label=f"w{k}",
             roller_angle=angle,
-            **given,
+            **options,
         )  # fmt: skip
-        for k, (place, angle) in enumerate(zip(places, angles, strict=True))
+        for k, (frame, angle) in enumerate(zip(frames, angles, strict=True))
     ]
 
 
-def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive, most: float) -> None:
+def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive, max_speed: float) -> None:
     """Add the chosen drives: velocity servos for the platform, or DC motors or torque motors for the wheels.
 
-    Servos accept commands up to ``most`` times the velocities of MOTIONS.
+    Servos accept commands up to ``max_speed`` times the velocities of MOTIONS.
     """
-    together = add_omni_drive(b, wheels)
+    tendons = add_omni_drive(b, wheels)
     if drive == "speeds":
         for name in MOTIONS:
-            hold = HOLD_ROTATION if name == "turn" else HOLD
-            limit = most * max(value for _, value in MOTIONS[name])
-            tendon = getattr(together, name)
-            b.add_servo(tendon, "velocity", damping=hold, label=name, command_range=(-limit, limit))
+            gain = YAW_GAIN if name == "turn" else VELOCITY_GAIN
+            limit = max_speed * max(value for _, value in MOTIONS[name])
+            tendon = getattr(tendons, name)
+            b.add_servo(tendon, "velocity", damping=gain, label=name, command_range=(-limit, limit))
     for k, wheel in enumerate(wheels):
         if drive == "motors":
             b.add_dc_motor(wheel.spin, **MOTOR, label=f"motor{k}")
@@ -113,20 +113,20 @@ def commands(speed: float) -> dict[str, Schedule]:
 def schedule(wheels: Sequence[OmniWheel], drive: Drive, speed: float) -> Callable[[gpusim.Simulation, float], None]:
     """Return a schedule for the drives: servo velocities, motor voltages or torques."""
     tables = commands(speed)
-    idle = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]
+    no_load_speed = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]
 
     def write(sim: gpusim.Simulation, t: float) -> None:
         if drive == "torques":
-            for k, share in enumerate(TORQUES[: len(wheels)]):
-                sim.control[f"motor{k}"] = share
+            for k, fraction in enumerate(TORQUES[: len(wheels)]):
+                sim.control[f"motor{k}"] = fraction
             return
-        wanted = {name: table.mean(t, t + sim.step_size) for name, table in tables.items()}
+        velocities = {name: table.mean(t, t + sim.step_size) for name, table in tables.items()}
         if drive == "speeds":
-            for name, value in wanted.items():
+            for name, value in velocities.items():
                 sim.control[name] = value
             return
         for k, wheel in enumerate(wheels):
-            sim.control[f"motor{k}"] = float(np.clip(wheel.ideal(list(wanted.values())) / idle, -1.0, 1.0))
+            sim.control[f"motor{k}"] = float(np.clip(wheel.ideal(list(velocities.values())) / no_load_speed, -1.0, 1.0))
 
     return write
 
@@ -147,17 +147,17 @@ def around(count: int, distance: float) -> list[gpusim.Transform]:
     frames = []
     for k in range(count):
         angle = 0.5 * math.pi + 2.0 * math.pi * k / count
-        place = (distance * math.cos(angle), distance * math.sin(angle), 0.0)
-        frames.append(gpusim.Transform.from_axis_angle(place, (0, 0, 1), angle + 0.5 * math.pi))
+        position = (distance * math.cos(angle), distance * math.sin(angle), 0.0)
+        frames.append(gpusim.Transform.from_axis_angle(position, (0, 0, 1), angle + 0.5 * math.pi))
     return frames
 
 
-def checks(off: float) -> list[Check]:
-    """Return the checks for a platform that stops at a distance of at most ``off`` (m) from the path's end."""
+def checks(tolerance: float) -> list[Check]:
+    """Return the checks for a platform that stops at a distance of at most ``tolerance`` (m) from the path's end."""
 
     def arrives(run: Recording) -> bool:
-        place = run["body.platform.position"][:, 0, :2]
-        return near(np.linalg.norm(place[-1] - place[0] - PATH_END), 0.0, off)
+        position = run["body.platform.position"][:, 0, :2]
+        return near(np.linalg.norm(position[-1] - position[0] - PATH_END), 0.0, tolerance)
 
     def stays_up(run: Recording) -> bool:
         return near(run["body.platform.position"][:, :, 2], RADIUS, 1e-4)
@@ -165,11 +165,11 @@ def checks(off: float) -> list[Check]:
     def moves_aside(run: Recording) -> bool:
         """Check the mean sideways velocity and the mean yaw rate."""
         t = (run["time"] > 3.0) & (run["time"] < 4.4)
-        aside = np.mean(run["body.platform.linear_velocity"][t, 0, 1])
-        return near(aside, 0.5, 0.01) and near(np.mean(run["body.platform.angular_velocity"][t, 0, 2]), 0.0, 0.01)
+        lateral = np.mean(run["body.platform.linear_velocity"][t, 0, 1])
+        return near(lateral, 0.5, 0.01) and near(np.mean(run["body.platform.angular_velocity"][t, 0, 2]), 0.0, 0.01)
 
     return [
-        Check(f"the platform ends within {1e3 * off:g} mm of its path's end", arrives),
-        Check("it stays at its height within 0.1 mm", stays_up),
-        Check("it moves aside without turning", moves_aside),
+        Check(f"the platform stops within {1e3 * tolerance:g} mm of the end of its path", arrives),
+        Check("the platform keeps its height within 0.1 mm", stays_up),
+        Check("the platform moves sideways without rotation", moves_aside),
     ]

@@ -35,27 +35,27 @@ GAIN = 3.0
 KNOT = 0.05
 """Knot spacing of the plan's splines, s."""
 MASS = PELVIS_MASS + sum(link.mass for link in LINKS)
-ROOM = (FOOT[0] - 0.02, FOOT[1] - 0.01)
+ZMP_LIMITS = (FOOT[0] - 0.02, FOOT[1] - 0.01)
 """Maximum distance of the desired ZMP from the center of a sole, m."""
-UPRIGHT, CALM = 1200.0, 60.0
+TILT_STIFFNESS, TILT_DAMPING = 1200.0, 60.0
 """Stiffness (N m/rad) and damping (N m s/rad) of the pelvis orientation."""
-SMOOTH = 0.01
+FILTER_TIME = 0.01
 """Filter time of the pelvis velocity, s."""
-CATCH = 0.5
+FOOT_GAIN = 0.5
 """Gain from the DCM error to the landing position of a foot."""
-SHIFTS = 0.1
+SHIFT_RATE = 0.1
 """Rate limit of the landing position, m/s."""
-LAST = 0.15
+FREEZE_TIME = 0.15
 """Time before the landing during which the landing position of a foot is constant, s."""
-CLEAR = 0.6 * LIFT
+CLEARANCE = 0.6 * LIFT
 """Planned height of a rising foot above which the control resets an early contact, m."""
-TOUCH, YIELDS = 25.0, 0.5
+TOUCH_FORCE, HEIGHT_RATE = 25.0, 0.5
 """Force on a swinging foot above which it has ground contact (N), and rate limit of the height correction (m/s)."""
 LEVER, DAMPING = 0.3, 3e-3
 """Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
-FAR = 0.12
+MAX_ZMP_SHIFT = 0.12
 """Maximum distance of the desired ZMP from the planned ZMP, m."""
-AT_ONCE = 1e-6
+NO_FILTER = 1e-6
 """Filter time of derivatives, s."""
 
 
@@ -65,14 +65,14 @@ def walk_control(b: ModelBuilder, plan: Plan, posture: Posture) -> Diagram:
     _add_plan(d, plan)
     frequency = math.sqrt(GRAVITY / plan.height)
     _add_error(d, frequency)
-    _add_lean(d)
-    _add_pressed(d, frequency)
-    _add_places(d)
+    _add_tilt(d)
+    _add_zmp(d, frequency)
+    _add_frames(d)
     _add_wrench(d)
     _add_soles(d)
     for side, _ in SIDES:
         _add_landing(d, side)
-        _add_meeting(d, side)
+        _add_contact(d, side)
         _add_leg(d, b, posture, side)
     _add_joints(d, posture)
     return d
@@ -94,9 +94,9 @@ def _part(d: Diagram, name: str, source: str, index: int | list[int]) -> None:
 
 def _add_plan(d: Diagram, plan: Plan) -> None:
     """Add splines of pelvis, center of mass and feet, and tables of ZMP and foot support."""
-    every = round(KNOT / GRID)
-    last = (len(plan.time) - 1) // every * every
-    knots = slice(0, last + 1, every)
+    stride = round(KNOT / GRID)
+    last = (len(plan.time) - 1) // stride * stride
+    knots = slice(0, last + 1, stride)
     curves = {"body": np.column_stack([plan.pelvis, plan.com[:, :2]]), "l_way": plan.feet["l"], "r_way": plan.feet["r"]}
     for name, values in curves.items():
         d.add("trajectory", name, times=plan.time[knots].tolist(), points=values[knots].tolist())
@@ -110,18 +110,18 @@ def _add_plan(d: Diagram, plan: Plan) -> None:
         d.add("sequence", f"zmp_{axis}", times=plan.time[bends].tolist(), values=values, interpolate=True, unit="m")
     _pack(d, "zmp", "zmp_x", "zmp_y")
     for side, _ in SIDES:
-        bears = plan.bears[side]
-        at = [0, *(np.flatnonzero(np.diff(bears)) + 1).tolist()]
-        d.add("sequence", f"{side}_bears", times=plan.time[at].tolist(), values=bears[at].tolist())
-        swings = [(s.begins, s.ends - LAST) for s in plan.steps if s.side == side]
+        supports = plan.supports[side]
+        at = [0, *(np.flatnonzero(np.diff(supports)) + 1).tolist()]
+        d.add("sequence", f"{side}_bears", times=plan.time[at].tolist(), values=supports[at].tolist())
+        swings = [(s.begins, s.ends - FREEZE_TIME) for s in plan.steps if s.side == side]
         times = [0.0, *(t for swing in swings for t in swing)]
         d.add("sequence", f"{side}_free", times=times, values=[0.0, *[1.0, 0.0] * len(swings)])
 
 
 def _bends(lines: Array) -> list[int]:
     """Return the indices of a polyline's ends and bends."""
-    turned = np.abs(np.diff(lines, 2, axis=0)).max(axis=-1) > 1e-9
-    return [0, *(np.flatnonzero(turned) + 1).tolist(), len(lines) - 1]
+    bent = np.abs(np.diff(lines, 2, axis=0)).max(axis=-1) > 1e-9
+    return [0, *(np.flatnonzero(bent) + 1).tolist(), len(lines) - 1]
 
 
 def _add_error(d: Diagram, frequency: float) -> None:
@@ -133,14 +133,14 @@ def _add_error(d: Diagram, frequency: float) -> None:
     _part(d, "high_by", "apart_by", 2)
     _part(d, "speed", "linear_velocity", [0, 1])
     d.add("sum", "haste", signs="+-").wire("speed", "pace")
-    d.connect("haste", d.add("lowpass", "drift", time=SMOOTH))
+    d.connect("haste", d.add("lowpass", "drift", time=FILTER_TIME))
     _formula(d, "divergent", f"miss + drift / {frequency!r}", "m")
     # shifts a foot relative to the pelvis, so that the foot lands at the planned position or beyond
-    _formula(d, "astray_flat", f"miss - {CATCH!r} * divergent", "m")
+    _formula(d, "astray_flat", f"miss - {FOOT_GAIN!r} * divergent", "m")
     _pack(d, "astray", "astray_flat", "high_by")
 
 
-def _add_lean(d: Diagram) -> None:
+def _add_tilt(d: Diagram) -> None:
     """Add the orientation error of the pelvis and the moments that correct it."""
     d.add("signal", "turning", signal="site.imu.angular_rate")
     for k, axis in enumerate("xyzw"):
@@ -151,18 +151,18 @@ def _add_lean(d: Diagram) -> None:
     _formula(d, "veer", f"{twice} * (cos(0.5 * yaw) * qz - sin(0.5 * yaw) * qw)", "rad")
     _pack(d, "lean", "veer", "roll", "pitch")
     _part(d, "turns", "turning", [2, 0, 1])
-    _formula(d, "righting", f"{UPRIGHT!r} * lean + {CALM!r} * turns", "N m")
+    _formula(d, "righting", f"{TILT_STIFFNESS!r} * lean + {TILT_DAMPING!r} * turns", "N m")
 
 
-def _add_pressed(d: Diagram, frequency: float) -> None:
+def _add_zmp(d: Diagram, frequency: float) -> None:
     """Add the desired ZMP and the ground force."""
-    _formula(d, "pressed", f"zmp + max(-{FAR!r}, min({FAR!r}, {GAIN!r} * divergent))", "m")
+    _formula(d, "pressed", f"zmp + max(-{MAX_ZMP_SHIFT!r}, min({MAX_ZMP_SHIFT!r}, {GAIN!r} * divergent))", "m")
     _formula(d, "push", f"{MASS * frequency**2!r} * (com + miss - pressed)", "N")
     _pack(d, "force", "push", MASS * GRAVITY)
     _pack(d, "spot", "pressed", 0.0)
 
 
-def _add_places(d: Diagram) -> None:
+def _add_frames(d: Diagram) -> None:
     """Convert the desired ZMP, the ground force and the soles to an upright frame at the pelvis."""
     d.add("constant", "flat", value=[0.0, 0.0])
     _formula(d, "yaw_sin", "sin(0.5 * yaw)")
@@ -194,7 +194,7 @@ def _add_wrench(d: Diagram) -> None:
         _part(d, f"f{axis}", "borne", k)
     for k, axis in enumerate("xy"):
         _part(d, f"a{axis}", "aside", k)
-        d.connect(f"a{axis}", d.add("limiter", f"d{axis}", lower=-ROOM[k], upper=ROOM[k]))
+        d.connect(f"a{axis}", d.add("limiter", f"d{axis}", lower=-ZMP_LIMITS[k], upper=ZMP_LIMITS[k]))
     _formula(d, "mx", "dy * fz", "N m")
     _formula(d, "my", "-dx * fz", "N m")
     _formula(d, "mz", "dx * fy - dy * fx", "N m")
@@ -208,16 +208,16 @@ def _add_landing(d: Diagram, side: str) -> None:
     text = "astray if free else (0 if bears and not other else last)"
     wires = {"free": f"{side}_free", "bears": f"{side}_bears", "other": f"{other}_bears", "last": f"{side}_last"}
     _formula(d, f"{side}_wish", text, "m", **wires)
-    d.connect(f"{side}_wish", d.add("rate_limiter", f"{side}_shift", rise=SHIFTS))
+    d.connect(f"{side}_wish", d.add("rate_limiter", f"{side}_shift", rise=SHIFT_RATE))
     d.connect(f"{side}_shift", f"{side}_last")
     d.add("sum", f"{side}_aim", signs="+-").wire(f"{side}_place", f"{side}_shift")
 
 
-def _add_meeting(d: Diagram, side: str) -> None:
+def _add_contact(d: Diagram, side: str) -> None:
     """Detect an early ground contact."""
     wires = {"bears": f"{side}_bears", "v": f"{side}_sinks", "high": f"{side}_high", "load": f"{side}_bearing"}
-    _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH!r}", **wires)
-    _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEAR!r}", **wires)
+    _formula(d, f"{side}_early", f"not bears and v < 0 and load > {TOUCH_FORCE!r}", **wires)
+    _formula(d, f"{side}_gone", f"not bears and v > 0 and high > {CLEARANCE!r}", **wires)
     _formula(d, f"{side}_lands", "not bears and v < 0", **wires)
     d.add("sr_latch", f"{side}_met").wire(f"{side}_early", f"{side}_gone")
     _formula(d, f"{side}_flies", "not met", met=f"{side}_met")
@@ -225,7 +225,7 @@ def _add_meeting(d: Diagram, side: str) -> None:
     _formula(d, f"{side}_over", "(where - high) * met", "m", where=f"{side}_where", met=f"{side}_met", **wires)
     d.add("sample_hold", f"{side}_held").wire(f"{side}_over", f"{side}_lands")
     d.add("product", f"{side}_higher").wire(f"{side}_held", f"{side}_met")
-    d.connect(f"{side}_higher", d.add("rate_limiter", f"{side}_stays", rise=YIELDS))
+    d.connect(f"{side}_higher", d.add("rate_limiter", f"{side}_stays", rise=HEIGHT_RATE))
     _pack(d, f"{side}_raised", "flat", f"{side}_stays")
     d.add("sum", f"{side}_target").wire(f"{side}_aim", f"{side}_raised")
 
@@ -247,7 +247,7 @@ def _add_leg(d: Diagram, b: ModelBuilder, posture: Posture, side: str) -> None:
     d.add("product", f"{side}_righting").wire("righting", f"{side}_share")
     d.add("constant", f"{side}_below", value=[0.0] * 3, unit="N m")
     _pack(d, f"{side}_hips", f"{side}_righting", f"{side}_below")
-    d.connect(f"{side}_ik.out", d.add("derivative", f"{side}_rate", time=AT_ONCE))
+    d.connect(f"{side}_ik.out", d.add("derivative", f"{side}_rate", time=NO_FILTER))
     constants = dict(zip(NAMES, drive_constants()["kd"], strict=True))
     d.add("constant", f"{side}_kd", value=[constants[joint] for joint in joints])
     wires = {port: f"{side}_{port}" for port in ("load", "hips", "kd", "rate")}

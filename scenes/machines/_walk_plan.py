@@ -51,10 +51,12 @@ class Footprint:
     z: float
     yaw: float
 
-    def ahead(self, length: float, aside: float, turn: float) -> Footprint:
-        """Return the footprint moved ``length`` forward and ``aside`` to the left (m) and rotated by ``turn`` (rad)."""
+    def ahead(self, length: float, aside: float, rotation: float) -> Footprint:
+        """Return the footprint, moved by ``length`` forward and ``aside`` to the left (m) and rotated (rad)."""
         c, s = math.cos(self.yaw), math.sin(self.yaw)
-        return replace(self, x=self.x + c * length - s * aside, y=self.y + s * length + c * aside, yaw=self.yaw + turn)
+        return replace(
+            self, x=self.x + c * length - s * aside, y=self.y + s * length + c * aside, yaw=self.yaw + rotation
+        )
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Plan:
     """Position (m) and yaw (rad) of the pelvis, (samples, 4)."""
     feet: dict[str, Array]
     """Foot "l" or "r" -> position of the sole's center (m) and yaw (rad), (samples, 4)."""
-    bears: dict[str, Array]
+    supports: dict[str, Array]
     """Foot "l" or "r" -> 1 while the foot is on the ground, else 0, (samples,)."""
     height: float
     """Height of the center of mass above the ground, m."""
@@ -111,13 +113,13 @@ def footprints(moves: Sequence[tuple[float, float]]) -> list[tuple[str, Footprin
     ``moves`` are the length (m) and the rotation (rad) of each step.
     """
     middle = Footprint(0.0, 0.0, 0.0, 0.0)
-    found = []
-    for k, (length, turn) in enumerate(moves):
+    prints = []
+    for k, (length, rotation) in enumerate(moves):
         # half of the rotation before and half after the translation, as on an arc
-        middle = middle.ahead(0.0, 0.0, 0.5 * turn).ahead(length, 0.0, 0.5 * turn)
+        middle = middle.ahead(0.0, 0.0, 0.5 * rotation).ahead(length, 0.0, 0.5 * rotation)
         side = SIDES[k % 2][0]
-        found.append((side, feet_at(middle)[side]))
-    return found
+        prints.append((side, feet_at(middle)[side]))
+    return prints
 
 
 def timed(prints: Sequence[tuple[str, Footprint]], pace: Pace) -> list[Step]:
@@ -140,50 +142,50 @@ def planned(steps: Sequence[Step], pace: Pace, posture: Posture, height: float, 
     """
     time = GRID * np.arange(math.ceil((steps[-1].ends + pace.rest) / GRID) + 1)
     feet = {side: _foot(time, steps, side, lift) for side, _ in SIDES}
-    bears = {side: _bears(time, steps, side) for side, _ in SIDES}
-    wanted = _zmp(time, steps, pace)
+    supports = {side: _supports(time, steps, side) for side, _ in SIDES}
+    zmp = _zmp(time, steps, pace)
     ground = _ground(time, steps, pace)
     yaw = _smooth(0.5 * (feet["l"][:, 3] + feet["r"][:, 3]), 0.3)
     masses = _Masses(posture)
     level = height + ground
-    pelvis = np.column_stack([np.zeros_like(wanted), level, yaw])
-    stands = float(_center(masses, pelvis[:1], {s: f[:1] for s, f in feet.items()})[0, 2])
-    swung = wanted
+    pelvis = np.column_stack([np.zeros_like(zmp), level, yaw])
+    com_height = float(_center(masses, pelvis[:1], {s: f[:1] for s, f in feet.items()})[0, 2])
+    corrected = zmp
     for _ in range(CORRECTIONS):
-        com = _pendulum(swung, stands / GRAVITY)
+        com = _pendulum(corrected, com_height / GRAVITY)
         for _ in range(3):
-            found = _center(masses, pelvis, feet)
-            pelvis[:, :2] += com - found[:, :2]
-        swung = swung + wanted - _zmp_of(masses, pelvis, feet, ground)
-    found = np.round(_center(masses, pelvis, feet), DIGITS)
-    feet = {side: np.round(way, DIGITS) for side, way in feet.items()}
-    pelvis, wanted = np.round(pelvis, DIGITS), np.round(wanted, DIGITS)
-    return Plan(time, list(steps), wanted, found, pelvis, feet, bears, round(stands, DIGITS))
+            actual = _center(masses, pelvis, feet)
+            pelvis[:, :2] += com - actual[:, :2]
+        corrected = corrected + zmp - _zmp_of_masses(masses, pelvis, feet, ground)
+    actual = np.round(_center(masses, pelvis, feet), DIGITS)
+    feet = {side: np.round(foot, DIGITS) for side, foot in feet.items()}
+    pelvis, zmp = np.round(pelvis, DIGITS), np.round(zmp, DIGITS)
+    return Plan(time, list(steps), zmp, actual, pelvis, feet, supports, round(com_height, DIGITS))
 
 
-def quintic(share: Array) -> Array:
+def quintic(phase: Array) -> Array:
     """Return a quintic polynomial from 0 to 1, with zero first and second derivative at both ends."""
-    u = np.clip(share, 0.0, 1.0)
+    u = np.clip(phase, 0.0, 1.0)
     return np.asarray(u**3 * (10.0 + u * (6.0 * u - 15.0)))
 
 
 def _foot(time: Array, steps: Sequence[Step], side: str, lift: float) -> Array:
-    own = [s for s in steps if s.side == side]
-    first = own[0].start
-    found = np.tile([first.x, first.y, first.z, first.yaw], (len(time), 1))
-    for step in own:
-        share = (time - step.begins) / (step.ends - step.begins)
-        way = np.array([getattr(step.end, n) - getattr(step.start, n) for n in ("x", "y", "z", "yaw")])
+    swings = [s for s in steps if s.side == side]
+    first = swings[0].start
+    path = np.tile([first.x, first.y, first.z, first.yaw], (len(time), 1))
+    for step in swings:
+        phase = (time - step.begins) / (step.ends - step.begins)
+        displacement = np.array([getattr(step.end, n) - getattr(step.start, n) for n in ("x", "y", "z", "yaw")])
         # early changes of height for steps up, late changes for steps down
-        rises = quintic(2.0 * share) if way[2] > 0.0 else quintic(2.0 * share - 1.0)
-        shares = np.stack([quintic(share), quintic(share), rises, quintic(share)], axis=-1)
-        found += shares * way
-        u = np.clip(share, 0.0, 1.0)
-        found[:, 2] += lift * np.where(u < 0.5, quintic(2.0 * u), quintic(2.0 - 2.0 * u))
-    return found
+        rises = quintic(2.0 * phase) if displacement[2] > 0.0 else quintic(2.0 * phase - 1.0)
+        weights = np.stack([quintic(phase), quintic(phase), rises, quintic(phase)], axis=-1)
+        path += weights * displacement
+        u = np.clip(phase, 0.0, 1.0)
+        path[:, 2] += lift * np.where(u < 0.5, quintic(2.0 * u), quintic(2.0 - 2.0 * u))
+    return path
 
 
-def _bears(time: Array, steps: Sequence[Step], side: str) -> Array:
+def _supports(time: Array, steps: Sequence[Step], side: str) -> Array:
     swings = [(time > s.begins) & (time < s.ends) for s in steps if s.side == side]
     return np.where(np.any(swings, axis=0), 0.0, 1.0)
 
@@ -194,8 +196,8 @@ def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
         other, sign = next((s, v) for s, v in SIDES if s != step.side)
-        stands = at[other].ahead(0.0, -sign * INWARDS, 0.0)
-        points += [(step.begins, np.array([stands.x, stands.y])), (step.ends, np.array([stands.x, stands.y]))]
+        target = at[other].ahead(0.0, -sign * INWARDS, 0.0)
+        points += [(step.begins, np.array([target.x, target.y])), (step.ends, np.array([target.x, target.y]))]
         at[step.side] = step.end
     last = 0.5 * np.array([at["l"].x + at["r"].x, at["l"].y + at["r"].y])
     points += [(steps[-1].ends + 2.0 * pace.double, last), (time[-1] + 1.0, last)]
@@ -207,8 +209,8 @@ def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
     """Return the ground height under the body: mean height of the two footprints, with smooth transitions."""
     level = np.zeros_like(time)
     for step in steps:
-        share = (time - step.begins) / (step.ends + pace.double - step.begins)
-        level += 0.5 * (step.end.z - step.start.z) * quintic(share)
+        phase = (time - step.begins) / (step.ends + pace.double - step.begins)
+        level += 0.5 * (step.end.z - step.start.z) * quintic(phase)
     return level
 
 
@@ -264,45 +266,47 @@ def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
     ankle = sole[:, :3] - np.einsum("nij,j->ni", foot, SOLE)
     hip = pelvis[:, :3] + np.einsum("nij,j->ni", body, (HIP[0], sign * HIP[1], HIP[2]))
     r = np.einsum("nji,nj->ni", foot, hip - ankle)
-    far = np.linalg.norm(r, axis=-1)
-    cosine = (THIGH**2 + SHIN**2 - far**2) / (2.0 * THIGH * SHIN)
+    distance = np.linalg.norm(r, axis=-1)
+    cosine = (THIGH**2 + SHIN**2 - distance**2) / (2.0 * THIGH * SHIN)
     knee = math.pi - np.arccos(np.clip(cosine, -1.0, 1.0))
-    inner = np.arcsin(np.clip(THIGH / far * np.sin(math.pi - knee), -1.0, 1.0))
+    inner = np.arcsin(np.clip(THIGH / distance * np.sin(math.pi - knee), -1.0, 1.0))
     roll = np.arctan2(r[:, 1], r[:, 2])
     pitch = -np.arctan2(r[:, 0], np.hypot(r[:, 1], r[:, 2])) - inner
-    left = np.swapaxes(body, 1, 2) @ foot @ _about((1, 0, 0), -roll) @ _about((0, 1, 0), -(knee + pitch))
-    hip1 = np.arctan2(-left[:, 0, 1], left[:, 1, 1])
-    hip2 = np.arctan2(left[:, 2, 1], -left[:, 0, 1] * np.sin(hip1) + left[:, 1, 1] * np.cos(hip1))
-    thigh = np.arctan2(-left[:, 2, 0], left[:, 2, 2])
+    hip_rotation = np.swapaxes(body, 1, 2) @ foot @ _about((1, 0, 0), -roll) @ _about((0, 1, 0), -(knee + pitch))
+    hip1 = np.arctan2(-hip_rotation[:, 0, 1], hip_rotation[:, 1, 1])
+    hip2 = np.arctan2(
+        hip_rotation[:, 2, 1], -hip_rotation[:, 0, 1] * np.sin(hip1) + hip_rotation[:, 1, 1] * np.cos(hip1)
+    )
+    thigh = np.arctan2(-hip_rotation[:, 2, 0], hip_rotation[:, 2, 2])
     return np.column_stack([hip1, hip2, thigh, knee, pitch, roll])
 
 
 def _centers(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> list[tuple[float, Array]]:
     """Return the masses and their positions (samples, 3)."""
     body = _yawed(pelvis[:, 3])
-    found = [(masses.upper, pelvis[:, :3] + body @ masses.upper_com)]
+    centers = [(masses.upper, pelvis[:, :3] + body @ masses.upper_com)]
     for side, sign in SIDES:
         angles = leg_angles(pelvis, feet[side], sign)
-        turn, place = body, pelvis[:, :3]
+        rotation, position = body, pelvis[:, :3]
         for k, name in enumerate(LEG):
             link = masses.legs[f"{side}_{name}"]
-            place = place + turn @ np.asarray(link.anchor)
-            turn = turn @ _about(link.axis, angles[:, k])
-            found.append((link.mass, place + turn @ np.asarray(link.com)))
-    return found
+            position = position + rotation @ np.asarray(link.anchor)
+            rotation = rotation @ _about(link.axis, angles[:, k])
+            centers.append((link.mass, position + rotation @ np.asarray(link.com)))
+    return centers
 
 
 def _center(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> Array:
     return np.asarray(sum(m * x for m, x in _centers(masses, pelvis, feet)) / masses.total)
 
 
-def _zmp_of(masses: _Masses, pelvis: Array, feet: dict[str, Array], ground: Array) -> Array:
+def _zmp_of_masses(masses: _Masses, pelvis: Array, feet: dict[str, Array], ground: Array) -> Array:
     """Return the zero-moment point of point masses (samples, 2)."""
-    top, bottom = np.zeros((len(pelvis), 2)), np.zeros(len(pelvis))
+    numerator, denominator = np.zeros((len(pelvis), 2)), np.zeros(len(pelvis))
     for mass, x in _centers(masses, pelvis, feet):
         rate = np.zeros_like(x)
         rate[1:-1] = (x[2:] - 2.0 * x[1:-1] + x[:-2]) / GRID**2
-        lifted = rate[:, 2] + GRAVITY
-        top += mass * (lifted[:, None] * x[:, :2] - (x[:, 2] - ground)[:, None] * rate[:, :2])
-        bottom += mass * lifted
-    return np.asarray(top / bottom[:, None])
+        vertical = rate[:, 2] + GRAVITY
+        numerator += mass * (vertical[:, None] * x[:, :2] - (x[:, 2] - ground)[:, None] * rate[:, :2])
+        denominator += mass * vertical
+    return np.asarray(numerator / denominator[:, None])

@@ -19,7 +19,7 @@ from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.control import Diagram, chain
 from gpusim.scene import Camera, Check, Plot, Range, Scene, require
-from gpusim.scenes._checks import GAPS, Recording, at, keeps_whole
+from gpusim.scenes._checks import GAPS, Recording, at, joints_stay_closed
 from gpusim.scenes.machines._biped import (
     FOOT,
     GRIP,
@@ -41,15 +41,15 @@ WHEEL = (0.36, 0.0, 1.0)
 WHEEL_MASS, WHEEL_INERTIA = 3.0, (0.04, 0.02, 0.02)
 SPEED = 0.6
 """Speed of the commanded wheel angle, rad/s."""
-BEGINS, MIN_BACK, COMES_TO_REST = 1.0, 5.0, 1.3
+START_TIME, MIN_RETURN_TIME, SETTLING_TIME = 1.0, 5.0, 1.3
 """Start of the rotation, earliest start of the return, and settling time after each motion, s."""
 GRAVITY, DEGREES = 9.81, 180.0 / math.pi
 HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
-YIELDS = 2e-3
+COMPLIANCE = 2e-3
 """Gain from the wrist force component without work to the speed of a hand's target, m/(N s)."""
 HALF_WIDTH = 0.09 + FOOT[1]
 """Half of the total width of the two soles, m."""
-PEACE = 0.5
+BALANCED_TIME = 0.5
 """End of the initial balancing, s."""
 
 
@@ -75,7 +75,7 @@ def build(
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, material=gpusim.Material(friction=0.8), label="floor")
     center = (WHEEL[0] + misplaced, WHEEL[1], WHEEL[2])
-    posture, pelvis = _holding(center, radius)
+    posture, pelvis = _holding_posture(center, radius)
     robot = add_biped(b, posture, pelvis)
     wheel = b.add_body(WHEEL_MASS, WHEEL_INERTIA, (0, 0, 0), Transform(center), label="wheel")
     b.add_joint_revolute(-1, wheel, axis=(1, 0, 0), at=center, friction=friction, label="wheel")
@@ -86,11 +86,11 @@ def build(
         )
     b.add_diagram(control(b, posture, radius, feedback))
     times = Times.of(math.radians(turn))
-    shares = ((0.0, 0.0), (BEGINS, 0.0), (BEGINS, 1.0), (times.back, 1.0), (times.back, 0.0))
-    table = Schedule([(t, math.radians(turn) * share) for t, share in shares])
+    points = ((0.0, 0.0), (START_TIME, 0.0), (START_TIME, 1.0), (times.back, 1.0), (times.back, 0.0))
+    table = Schedule([(t, math.radians(turn) * fraction) for t, fraction in points])
     return Scene(
         name=NAME,
-        description="A biped turns a valve wheel with both hands; its control is a block diagram",
+        description="A biped turns a valve wheel with both hands. Its control is a block diagram.",
         builder=b,
         config=gpusim.SolverConfig(dt=1e-3),
         duration=times.end,
@@ -103,25 +103,25 @@ def build(
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a run (s): intervals of constant speed (forward and return motion), start of the return, and end."""
+    """Times of a run (s): intervals of constant speed (outward and return motion), start of the return, and end."""
 
-    turning: tuple[tuple[float, float], tuple[float, float]]
+    motions: tuple[tuple[float, float], tuple[float, float]]
     back: float
     end: float
 
     @classmethod
-    def of(cls, turn: float) -> Times:
-        """Return the times for a rotation (rad). The return starts at 5 s, or later if ``turn`` exceeds 93 degrees."""
-        way = abs(turn) / SPEED
-        back = max(MIN_BACK, BEGINS + way + COMES_TO_REST)
+    def of(cls, angle: float) -> Times:
+        """Return the times for a rotation (rad). The return starts at 5 s, or later for more than 93 degrees."""
+        duration = abs(angle) / SPEED
+        back = max(MIN_RETURN_TIME, START_TIME + duration + SETTLING_TIME)
         # lag of the filter at the start, and deceleration at the end
-        starts, slows = 0.6, max(way - 0.2, 0.8)
-        there, again = ((t + starts, t + slows) for t in (BEGINS, back))
-        return cls((there, again), back, 2.0 * back - BEGINS)
+        starts, slows = 0.6, max(duration - 0.2, 0.8)
+        outward, homeward = ((t + starts, t + slows) for t in (START_TIME, back))
+        return cls((outward, homeward), back, 2.0 * back - START_TIME)
 
 
 @cache
-def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture, Transform]:
+def _holding_posture(center: tuple[float, float, float], radius: float) -> tuple[Posture, Transform]:
     """Return a standing posture with both grips on the rim."""
     posture, pelvis = standing()
     for s, y in SIDES:
@@ -129,34 +129,34 @@ def _holding(center: tuple[float, float, float], radius: float) -> tuple[Posture
     for _ in range(3):
         posture, pelvis = balanced(posture)
         for s, y in SIDES:
-            _reach(posture, pelvis, s, np.add(center, (0, radius * y, 0)))
+            _solve_arm(posture, pelvis, s, np.add(center, (0, radius * y, 0)))
     posture, pelvis = balanced(posture)
     for s, y in SIDES:
-        _reach(posture, pelvis, s, np.add(center, (0, radius * y, 0)))
+        _solve_arm(posture, pelvis, s, np.add(center, (0, radius * y, 0)))
     return posture, pelvis
 
 
-def _reach(posture: Posture, pelvis: Transform, s: str, target: np.ndarray) -> None:
+def _solve_arm(posture: Posture, pelvis: Transform, s: str, target: np.ndarray) -> None:
     """Change an arm's joint angles in ``posture`` so that the grip is at ``target``."""
     hand, names = f"{s}_hand", ARMS[s]
     start = np.array([posture.get(name, 0.0) for name in names])
 
-    def away(q: np.ndarray) -> np.ndarray:
+    def residual(q: np.ndarray) -> np.ndarray:
         at = pose_of(hand, posture | dict(zip(names, q.tolist(), strict=True)), pelvis)
         return np.concatenate([at.apply(GRIP) - target, 1e-4 * (q - start)])
 
-    found = least_squares(away, start, xtol=1e-14, ftol=1e-14).x
-    near_one = least_squares(lambda q: away(q)[:3], found, xtol=1e-14, ftol=1e-14, gtol=1e-14).x
-    posture.update(dict(zip(names, near_one.tolist(), strict=True)))
+    rough = least_squares(residual, start, xtol=1e-14, ftol=1e-14).x
+    solution = least_squares(lambda q: residual(q)[:3], rough, xtol=1e-14, ftol=1e-14, gtol=1e-14).x
+    posture.update(dict(zip(names, solution.tolist(), strict=True)))
 
 
 def _draw_wheel(b: gpusim.ModelBuilder, wheel: int, radius: float) -> None:
     half = math.sqrt(0.5)
     for k in range(12):
         angle = 2.0 * math.pi * k / 12
-        place = (0.0, radius * math.cos(angle), radius * math.sin(angle))
-        turned = Transform(place, (math.sin(0.5 * angle), 0.0, 0.0, math.cos(0.5 * angle)))
-        b.add_visual(wheel, "capsule", 0.012, 0.5 * 2.0 * math.pi * radius / 12, xform=turned, label=f"rim{k}")
+        position = (0.0, radius * math.cos(angle), radius * math.sin(angle))
+        pose = Transform(position, (math.sin(0.5 * angle), 0.0, 0.0, math.cos(0.5 * angle)))
+        b.add_visual(wheel, "capsule", 0.012, 0.5 * 2.0 * math.pi * radius / 12, xform=pose, label=f"rim{k}")
     for k in range(3):
         angle = math.pi * k / 3
         spoke = Transform((0, 0, 0), (math.sin(0.5 * angle), 0.0, 0.0, math.cos(0.5 * angle)))
@@ -177,15 +177,15 @@ def control(b: gpusim.ModelBuilder, posture: Posture, radius: float, feedback: b
     for function in ("cos", "sin"):
         d.connect("aim", d.add("trigonometry", f"aim_{function}", function=function))
         d.connect("angle", d.add("trigonometry", f"angle_{function}", function=function))
-    for what in ("position", "orientation"):
-        d.add("signal", f"torso_{what}", signal=f"body.torso.{what}")
+    for quantity in ("position", "orientation"):
+        d.add("signal", f"torso_{quantity}", signal=f"body.torso.{quantity}")
     d.connect(d.add("timer", "time"), d.add("compare", "begins", sign="<", value=1e-6)["a"])
     d.add("expression", "push", text="0.5 * (l + r)", unit="N")
     for s, y in SIDES:
         _add_arm(d, b, posture, s, y, radius, feedback)
         d.connect(f"{s}_work.along", f"push.{s}")
-    held = {"upper": NAMES[:2], "l_leg": NAMES[2:8], "r_leg": NAMES[14:20]}
-    for name, joints in held.items():
+    fixed = {"upper": NAMES[:2], "l_leg": NAMES[2:8], "r_leg": NAMES[14:20]}
+    for name, joints in fixed.items():
         d.add("constant", name, value=[posture.get(joint, 0.0) for joint in joints])
     d.add("mux", "wanted", count=5).wire("upper", "l_leg", "l_ik.out", "r_leg", "r_ik.out")
     add_joint_control(d, "wanted")
@@ -206,7 +206,7 @@ def _add_arm(
     # the hand's weight.
     d.add("signal", f"{s}_wrist", signal=f"sensor.{s}_wrist.force")
     d.connect(f"{s}_wrist", d.add("gain", f"{s}_push", gain=-1.0, unit="-"))
-    wrist = (f"signal:body.{s}_wrist.{what}" for what in ("position", "orientation"))
+    wrist = (f"signal:body.{s}_wrist.{quantity}" for quantity in ("position", "orientation"))
     d.add("from_frame", f"{s}_felt", vector=True).wire(f"{s}_push", *wrist)
     d.add("constant", f"{s}_weight", value=[0.0, 0.0, -GRAVITY * HAND_MASS], unit="N")
     d.add("sum", f"{s}_force").wire(f"{s}_felt", f"{s}_weight")
@@ -215,22 +215,22 @@ def _add_arm(
     d.connect("angle_cos", d.add("gain", f"{s}_tz", gain=y))
     d.add("mux", f"{s}_tangent", count=3).wire(f"{s}_zero", f"{s}_ty", f"{s}_tz")
     d.add("project", f"{s}_work").wire(f"{s}_force", f"{s}_tangent")
-    yields = -YIELDS if feedback else 0.0
+    yields = -COMPLIANCE if feedback else 0.0
     d.add("integrator", f"{s}_yield", gain=yields, initial=[0.0] * 3, lower=-0.08, upper=0.08, unit="m/N s")
     # force without work on the wheel: all force except the mean push of the hands along the rim
     d.add("product", f"{s}_share").wire("push", f"{s}_tangent")
     d.connect(d.add("sum", f"{s}_idle", signs="+-").wire(f"{s}_force", f"{s}_share"), f"{s}_yield")
     d.add("sum", f"{s}_target").wire(f"{s}_rim", f"{s}_yield")
     d.add("to_frame", f"{s}_near").wire(f"{s}_target", "torso_position", "torso_orientation")
-    own, links = [posture.get(joint, 0.0) for joint in ARMS[s]], chain(b, "torso", f"{s}_grip")
+    angles, links = [posture.get(joint, 0.0) for joint in ARMS[s]], chain(b, "torso", f"{s}_grip")
     # keep the initial difference between hand and plan
     d.add("signal", f"{s}_joints", signal=[f"joint.{joint}.position" for joint in ARMS[s]])
     d.connect(f"{s}_joints", d.add("chain", f"{s}_arm", **links))
     d.add("sum", f"{s}_miss", signs="+-").wire(f"{s}_arm.position", f"{s}_near")
     d.add("sample_hold", f"{s}_taken").wire(f"{s}_miss", "begins")
     d.add("sum", f"{s}_aim").wire(f"{s}_near", f"{s}_taken")
-    d.add("constant", f"{s}_posture", value=own)
-    d.add("ik", f"{s}_ik", start=own, **links).wire(f"{s}_aim", f"{s}_posture")
+    d.add("constant", f"{s}_posture", value=angles)
+    d.add("ik", f"{s}_ik", start=angles, **links).wire(f"{s}_aim", f"{s}_posture")
 
 
 def _add_balance(d: Diagram) -> None:
@@ -252,55 +252,55 @@ def _add_balance(d: Diagram) -> None:
 def _plots() -> list[Plot]:
     wire = "diagram.robot."
     return [
-        Plot("Angle of the wheel", "degrees", ["joint.wheel.position", f"{wire}planned"], ["is", "planned"], DEGREES),
-        Plot("Hands along the rim", "N", [f"{wire}l_work.along", f"{wire}r_work.along"], ["left", "right"]),
-        Plot("How far the hands yield", "mm", [f"{wire}l_yield", f"{wire}r_yield"], scale=1e3),
-        Plot("Center of pressure to the edge of the soles", "mm", [f"{wire}margin"], scale=1e3),
-        Plot("Torque over stall torque", "-", [f"{wire}load"]),
-        Plot("Places of the feet", "mm", ["site.l_sole.position", "site.r_sole.position"], scale=1e3),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
+        Plot("Wheel angle", "degrees", ["joint.wheel.position", f"{wire}planned"], ["actual", "planned"], DEGREES),
+        Plot("Hand forces along the rim", "N", [f"{wire}l_work.along", f"{wire}r_work.along"], ["left", "right"]),
+        Plot("Shifts of the hand targets", "mm", [f"{wire}l_yield", f"{wire}r_yield"], scale=1e3),
+        Plot("Distance from center of pressure to edge of soles", "mm", [f"{wire}margin"], scale=1e3),
+        Plot("Torque / stall torque", "-", [f"{wire}load"]),
+        Plot("Positions of the feet", "mm", ["site.l_sole.position", "site.r_sole.position"], scale=1e3),
+        Plot("Largest joint gap", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]
 
 
 def _checks(turn: float, friction: float, radius: float) -> list[Check]:
     return [
-        Check("the wheel is turned within 1 degree, and back", lambda run: max(off(run, turn)) <= math.radians(1.0)),
+        Check("the wheel reaches both angles within 1 degree", lambda run: max(off(run, turn)) <= math.radians(1.0)),
         Check(
-            "both wrists push with friction/(2 r) within 5 % while it turns",
+            "both wrists push with friction/(2 r) within 5 % while the wheel turns",
             lambda run: push_off(run, turn, friction, radius) <= 0.05,
         ),
-        Check("no foot slips by 1 mm", lambda run: slip(run) < 1e-3),
+        Check("the feet slip by less than 1 mm", lambda run: slip(run) < 1e-3),
         Check("the center of pressure stays 1 cm inside the soles", lambda run: min_margin(run) > 0.01),
         Check("drives need 5 to 100 % of their stall torque", lambda run: 0.05 < run["diagram.robot.load"].max() < 1.0),
-        keeps_whole(1e-4),
+        joints_stay_closed(1e-4),
     ]
 
 
 def off(run: Recording, turn: float) -> tuple[float, float]:
     """Return the errors of the wheel angle (rad) just before the return motion, and at the end."""
     angle = run["joint.wheel.position"]
-    held = at(run, "joint.wheel.position", Times.of(turn).back - 0.1)
-    return float(np.abs(held - turn).max()), float(np.abs(angle[-1]).max())
+    before_return = at(run, "joint.wheel.position", Times.of(turn).back - 0.1)
+    return float(np.abs(before_return - turn).max()), float(np.abs(angle[-1]).max())
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
     """Return the maximum relative error of a wrist's mean force. The expected force is friction/(2 radius)."""
-    wanted, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
-    for (begin, end), sign in zip(Times.of(turn).turning, (1.0, -1.0), strict=True):
+    expected, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
+    for (begin, end), sign in zip(Times.of(turn).motions, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)
         for s, _y in SIDES:
             mean = run[f"diagram.robot.{s}_work.along"][during].mean(axis=0)
-            worst = max(worst, float(np.abs(sign * mean / wanted - 1.0).max()))
+            worst = max(worst, float(np.abs(sign * mean / expected - 1.0).max()))
     return worst
 
 
 def slip(run: Recording) -> float:
     """Return the maximum distance (m) of a sole from its position after the initial balancing."""
-    later = run["time"] > PEACE
-    feet = [run[f"site.{s}_sole.position"][later] for s, _y in SIDES]
+    settled = run["time"] > BALANCED_TIME
+    feet = [run[f"site.{s}_sole.position"][settled] for s, _y in SIDES]
     return max(float(np.linalg.norm(foot - foot[0], axis=-1).max()) for foot in feet)
 
 
 def min_margin(run: Recording) -> float:
     """Return the minimum distance (m) of the center of pressure from the soles' edge after the initial balancing."""
-    return float(run["diagram.robot.margin"][run["time"] > PEACE].min())
+    return float(run["diagram.robot.margin"][run["time"] > BALANCED_TIME].min())

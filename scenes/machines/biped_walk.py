@@ -16,31 +16,31 @@ from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.control import Diagram
 from gpusim.scene import Camera, Check, Plot, Range, Scene
-from gpusim.scenes._checks import GAPS, Recording, keeps_whole
+from gpusim.scenes._checks import GAPS, Recording, joints_stay_closed
 from gpusim.scenes.machines._biped import LINKS, NAMES, SIDES, Posture, add_biped, add_joint_control, standing
 from gpusim.scenes.machines._walk_control import walk_control
 from gpusim.scenes.machines._walk_plan import DIGITS, LEG, Pace, Plan, footprints, leg_angles, planned, timed
 
 NAME = "biped_walk"
-BEND = 0.4
+STANDING_BEND = 0.4
 """Bend of hips and ankles in the standing posture, rad. Knees have twice this bend."""
-OVER = 2
+STEPS_TO_BOARD = 2
 """Number of steps from the flat steps to the step on the board."""
-AFTER, PUSHED, BENDING = 5, 4, 6
+STEPS_TO_BEND, STEPS_TO_PUSH, BEND_STEPS = 5, 4, 6
 """Numbers of steps from the flat steps to the bend, from the flat steps to the pushed step, and in the bend."""
-LEAST = 30.0
+MIN_PUSH = 30.0
 """Minimum push that has a visible effect, N."""
-PUSH_TIME, PUSH_AT = 0.2, 0.2
+PUSH_TIME, PUSH_DELAY = 0.2, 0.2
 """Duration of the push, and its delay after the start of a step, s."""
 BOARD = (0.13, 0.065)
 """Half of the board's length and width, m."""
-BEARS, SETTLED = 25.0, 0.02
+SUPPORT_FORCE, CONTACT_SETTLING = 25.0, 0.02
 """Minimum force on a supporting sole (N), and settling time after ground contact (s)."""
 ITERATIONS = 16
 """Number of iterations of the contact solver."""
-TARGETS = 0.6
+TARGET_RANGE = 0.6
 """Maximum deviation of the joint targets from the initial positions, rad."""
-BACK = 2.0
+RECOVERY_TIME = 2.0
 """Maximum time from the start of a push until the robot follows its plan again, s."""
 
 
@@ -71,29 +71,29 @@ def build(
             a learned policy sets the target angles of the leg joints, such as "l_shin_target" (rad).
     """
     if control == "joints":
-        return _by_joints(friction)
+        return _joint_target_scene(friction)
     plan, posture = walk(steps, length, turn, board if seen else 0.0)
     flat = _even(steps)
-    where, pushed = plan.steps[flat + OVER].end, plan.steps[flat + PUSHED].begins + PUSH_AT
-    on_board = (plan.steps[flat + OVER].ends, plan.steps[flat + OVER + 2].begins)
+    where, pushed = plan.steps[flat + STEPS_TO_BOARD].end, plan.steps[flat + STEPS_TO_PUSH].begins + PUSH_DELAY
+    on_board = (plan.steps[flat + STEPS_TO_BOARD].ends, plan.steps[flat + STEPS_TO_BOARD + 2].begins)
     b = gpusim.ModelBuilder()
     material = gpusim.Material(friction=friction)
     b.add_shape_plane(-1, material=material, label="floor")
     if board > 0.0:
         half = (min(BOARD[0], 2.0 * length - 0.14), BOARD[1], 0.5 * board)
-        place = Transform((where.x, where.y, 0.5 * board))
-        b.add_shape_box(-1, half, place, material, "board", color="#b5894f")
-    begun = _begun(posture, plan)
-    robot = add_biped(b, begun, Transform(tuple(plan.pelvis[0, :3])), friction)
+        pose = Transform((where.x, where.y, 0.5 * board))
+        b.add_shape_box(-1, half, pose, material, "board", color="#b5894f")
+    start = _start_posture(posture, plan)
+    robot = add_biped(b, start, Transform(tuple(plan.pelvis[0, :3])), friction)
     b.add_site(robot.bodies["pelvis"], Transform(), label="imu")
     chest = next(link for link in LINKS if link.name == "torso").com
     for axis, label in (((1.0, 0.0, 0.0), "push_x"), ((0.0, 1.0, 0.0), "push_y")):
         b.add_force(robot.bodies["torso"], axis, chest, label=label)
         b.set_command_map(label, lower=-80.0, upper=80.0)
-    b.add_diagram(walk_control(b, plan, begun))
+    b.add_diagram(walk_control(b, plan, start))
     return Scene(
         name=NAME,
-        description="A biped walks, over a board, through a push and along a bend; its control is a block diagram",
+        description="A biped walks over a board, withstands a push and follows a bend. Its control is a block diagram.",
         builder=b,
         config=gpusim.SolverConfig(dt=2e-3, iterations=ITERATIONS),
         duration=float(plan.time[-1]),
@@ -103,53 +103,56 @@ def build(
         checks=[
             *_checks(plan),
             *([_stands_on(on_board, board)] if board > 0.0 else []),
-            *([_comes_back(pushed)] if push >= LEAST else []),
+            *([_comes_back(pushed)] if push >= MIN_PUSH else []),
         ],
     )
 
 
-def _by_joints(friction: float) -> Scene:
+def _joint_target_scene(friction: float) -> Scene:
     """Return the scene with a target for each joint of the legs."""
-    posture, pelvis = standing(BEND)
+    posture, pelvis = standing(STANDING_BEND)
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="floor")
     robot = add_biped(b, posture, pelvis, friction)
     b.add_site(robot.bodies["pelvis"], Transform(), label="imu")
     d = Diagram("robot")
-    wanted = d.add("mux", "wanted", count=len(NAMES))
+    targets = d.add("mux", "wanted", count=len(NAMES))
     for name in NAMES:
         angle, (side, _, part) = posture.get(name, 0.0), name.partition("_")
         if side in dict(SIDES) and part in LEG:
-            ends = {"lower": angle - TARGETS, "upper": angle + TARGETS}
-            d.add("input", f"{name}_target", default=angle, unit="rad", **ends)
+            limits = {"lower": angle - TARGET_RANGE, "upper": angle + TARGET_RANGE}
+            d.add("input", f"{name}_target", default=angle, unit="rad", **limits)
         else:
             d.add("constant", f"{name}_target", value=angle, unit="rad")
-    wanted.wire(*(f"{name}_target" for name in NAMES))
+    targets.wire(*(f"{name}_target" for name in NAMES))
     add_joint_control(d, "wanted")
     b.add_diagram(d)
     height = float(pelvis.position[2])
     return Scene(
         name=NAME,
-        description="A biped stands; a program sets the targets of the joints of its legs",
+        description="A biped stands. A program sets the target angles of its leg joints.",
         builder=b,
         config=gpusim.SolverConfig(dt=2e-3, iterations=ITERATIONS),
         duration=3.0,
         plots=[Plot("Pelvis", "m", ["body.pelvis.position"])],
         camera=Camera((1.6, -2.4, 1.2), (0.3, 0.0, 0.6)),
         checks=[
-            Check("it stands", lambda run: bool(np.all(np.abs(run["body.pelvis.position"][-1, :, 2] - height) < 0.02)))
+            Check(
+                "the robot stands",
+                lambda run: bool(np.all(np.abs(run["body.pelvis.position"][-1, :, 2] - height) < 0.02)),
+            )
         ],
     )
 
 
 def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float = 0.02) -> tuple[Plan, Posture]:
     """Return the plan and the initial standing posture, for arguments of :func:`build`."""
-    pace, (posture, pelvis) = Pace(), standing(BEND)
-    straight = [(length, 0.0)] * (_even(steps) + AFTER)
-    bend = [(0.7 * length, math.radians(turn) / BENDING)] * BENDING
+    pace, (posture, pelvis) = Pace(), standing(STANDING_BEND)
+    straight = [(length, 0.0)] * (_even(steps) + STEPS_TO_BEND)
+    bend = [(0.7 * length, math.radians(turn) / BEND_STEPS)] * BEND_STEPS
     prints = footprints([*straight, *bend, (0.0, 0.0)])
-    side, where = prints[_even(steps) + OVER]
-    prints[_even(steps) + OVER] = (side, replace(where, z=board))
+    side, where = prints[_even(steps) + STEPS_TO_BOARD]
+    prints[_even(steps) + STEPS_TO_BOARD] = (side, replace(where, z=board))
     return planned(timed(prints, pace), pace, posture, float(pelvis.position[2])), posture
 
 
@@ -158,51 +161,53 @@ def _even(steps: int) -> int:
     return steps + steps % 2
 
 
-def _begun(posture: Posture, plan: Plan) -> Posture:
+def _start_posture(posture: Posture, plan: Plan) -> Posture:
     """Return the posture, with leg angles from the plan's first sample."""
-    found = dict(posture)
+    result = dict(posture)
     for s, sign in SIDES:
         angles = leg_angles(plan.pelvis[:1], plan.feet[s][:1], sign)[0]
-        found |= {f"{s}_{name}": float(x) for name, x in zip(LEG, angles, strict=True)}
-    return {name: round(angle, DIGITS) for name, angle in found.items()}
+        result |= {f"{s}_{name}": float(x) for name, x in zip(LEG, angles, strict=True)}
+    return {name: round(angle, DIGITS) for name, angle in result.items()}
 
 
 def _pushes(begins: float, push: float, angle: float) -> dict[str, Any]:
-    shares = {"push_x": math.cos(angle), "push_y": math.sin(angle)}
+    directions = {"push_x": math.cos(angle), "push_y": math.sin(angle)}
     return {
-        label: Schedule([(0.0, 0.0), (begins, push * share), (begins + PUSH_TIME, 0.0)], kind="constant")
-        for label, share in shares.items()
+        label: Schedule([(0.0, 0.0), (begins, push * direction), (begins + PUSH_TIME, 0.0)], kind="constant")
+        for label, direction in directions.items()
     }
 
 
 def _plots() -> list[Plot]:
     wire = "diagram.robot."
     return [
-        Plot("Pelvis", "m", ["body.pelvis.position"]),
-        Plot("Pelvis off its plan", "mm", [f"{wire}miss"], scale=1e3),
-        Plot("Divergent component off its plan", "mm", [f"{wire}divergent"], scale=1e3),
-        Plot("Force of the ground", "N", [f"{wire}l_bearing", f"{wire}r_bearing"], ["left", "right"]),
-        Plot("Pressure to the edge of the sole that bears more", "mm", [f"{wire}margin"], scale=1e3),
-        Plot("Lean, and off its direction", "degrees", [f"{wire}lean"], scale=180.0 / math.pi),
-        Plot("Torque over stall torque", "-", [f"{wire}load"]),
-        Plot("Places of the soles", "m", [f"site.{s}_sole.position" for s, _ in SIDES]),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
+        Plot("Pelvis position", "m", ["body.pelvis.position"]),
+        Plot("Position error of the pelvis", "mm", [f"{wire}miss"], scale=1e3),
+        Plot("Error of the divergent component", "mm", [f"{wire}divergent"], scale=1e3),
+        Plot("Ground forces", "N", [f"{wire}l_bearing", f"{wire}r_bearing"], ["left", "right"]),
+        Plot("Distance from center of pressure to edge of sole", "mm", [f"{wire}margin"], scale=1e3),
+        Plot("Orientation errors of the pelvis", "degrees", [f"{wire}lean"], scale=180.0 / math.pi),
+        Plot("Torque / stall torque", "-", [f"{wire}load"]),
+        Plot("Positions of the soles", "m", [f"site.{s}_sole.position" for s, _ in SIDES]),
+        Plot("Largest joint gap", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]
 
 
 def _checks(plan: Plan) -> list[Check]:
     return [
         Check(
-            "every foot lands within 3 cm and 0.15 s of its plan",
+            "every foot lands within 3 cm and 0.15 s of the plan",
             lambda run: off_footprints(plan, run) < 0.03 and late(plan, run) < 0.15,
         ),
-        Check("every foot swings free in the middle of its step", lambda run: _touched(plan, run) < 1.0),
-        Check("at last it stands still within 3 cm and 2 degrees of its plan", lambda run: _stops(plan, run)),
-        Check("the pelvis stays within 3 cm of its plan's height", lambda run: off_height(plan, run) < 0.03),
-        Check("no sole that bears slips by 1 mm", lambda run: slip(plan, run) < 1e-3),
-        Check("it leans by less than 2.6 degrees", lambda run: bool(np.abs(_lean(run)).max() < math.radians(2.6))),
+        Check("no foot touches the ground in the middle of its swing", lambda run: _touched(plan, run) < 1.0),
+        Check("the robot stops within 3 cm and 2 degrees of the plan", lambda run: _stops(plan, run)),
+        Check("the pelvis stays within 3 cm of the planned height", lambda run: off_height(plan, run) < 0.03),
+        Check("soles slip by less than 1 mm on the ground", lambda run: slip(plan, run) < 1e-3),
+        Check(
+            "the pelvis tilts by less than 2.6 degrees", lambda run: bool(np.abs(_lean(run)).max() < math.radians(2.6))
+        ),
         Check("drives need 5 to 100 % of their stall torque", lambda run: 0.05 < run["diagram.robot.load"].max() < 1.0),
-        keeps_whole(1e-4),
+        joints_stay_closed(1e-4),
     ]
 
 
@@ -213,7 +218,7 @@ def _stands_on(times: tuple[float, float], board: float) -> Check:
         height = run["site.l_sole.position"][np.argmin(np.abs(run["time"] - 0.5 * sum(times))), :, 2]
         return bool((np.abs(height - board) < 3e-3).all())
 
-    return Check("a foot stands on the board, within 3 mm of its height", passes)
+    return Check("a foot stands on the board, with a height error below 3 mm", passes)
 
 
 def _comes_back(pushed: float) -> Check:
@@ -221,10 +226,10 @@ def _comes_back(pushed: float) -> Check:
 
     def passes(run: Recording) -> bool:
         time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
-        during = (time >= pushed) & (time < pushed + 0.5 * BACK)
-        return bool((off[during].max(axis=0) > 0.015).all() and (off[time > pushed + BACK] < 0.015).all())
+        during = (time >= pushed) & (time < pushed + 0.5 * RECOVERY_TIME)
+        return bool((off[during].max(axis=0) > 0.015).all() and (off[time > pushed + RECOVERY_TIME] < 0.015).all())
 
-    return Check("the push moves it by over 1.5 cm, and 2 s later it is back", passes)
+    return Check("the push causes an error above 1.5 cm, which decays within 2 s", passes)
 
 
 def _lean(run: Recording) -> np.ndarray:
@@ -233,12 +238,12 @@ def _lean(run: Recording) -> np.ndarray:
 
 def _touched(plan: Plan, run: Recording) -> float:
     """Return the maximum force on a foot in the middle half of its swings, N."""
-    time, most = run["time"], 0.0
+    time, max_force = run["time"], 0.0
     for step in plan.steps:
         quarter = 0.25 * (step.ends - step.begins)
         swings = (time > step.begins + quarter) & (time < step.ends - quarter)
-        most = max(most, float(run[f"diagram.robot.{step.side}_bearing"][swings].max()))
-    return most
+        max_force = max(max_force, float(run[f"diagram.robot.{step.side}_bearing"][swings].max()))
+    return max_force
 
 
 def _stops(plan: Plan, run: Recording) -> bool:
@@ -247,7 +252,7 @@ def _stops(plan: Plan, run: Recording) -> bool:
     return still and off_end(plan, run) < 0.03 and off_turn(plan, run) < math.radians(2.0)
 
 
-def _of_plan(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
+def _plan_values(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
     """Return the plan's values at the recording's times, (samples, 1, n)."""
     columns = [np.interp(run["time"], plan.time, column) for column in values.T]
     return np.stack(columns, axis=-1)[:, None]
@@ -268,46 +273,54 @@ def off_turn(plan: Plan, run: Recording) -> float:
 
 def off_height(plan: Plan, run: Recording) -> float:
     """Return the maximum height error of the pelvis (m)."""
-    return float(np.abs(run["body.pelvis.position"] - _of_plan(plan, run, plan.pelvis[:, :3]))[..., 2].max())
+    return float(np.abs(run["body.pelvis.position"] - _plan_values(plan, run, plan.pelvis[:, :3]))[..., 2].max())
 
 
 def _stances(plan: Plan, side: str, end: float) -> list[tuple[float, float]]:
     """Return the planned start and end times (s) of a foot's stances."""
-    own = [step for step in plan.steps if step.side == side]
-    return list(zip([0.0, *(step.ends for step in own)], [*(step.begins for step in own), end], strict=True))
+    swings = [step for step in plan.steps if step.side == side]
+    return list(zip([0.0, *(step.ends for step in swings)], [*(step.begins for step in swings), end], strict=True))
 
 
 def off_footprints(plan: Plan, run: Recording) -> float:
     """Return the maximum horizontal distance (m) of a sole from its footprint, halfway through its stance."""
-    time, most = run["time"], 0.0
+    time, max_distance = run["time"], 0.0
     for s, _ in SIDES:
         prints = [step.end for step in plan.steps if step.side == s]
-        for (begin, end), wanted in zip(_stances(plan, s, time[-1])[1:], prints, strict=True):
+        for (begin, end), planned_print in zip(_stances(plan, s, time[-1])[1:], prints, strict=True):
             sole = run[f"site.{s}_sole.position"][np.argmin(np.abs(time - 0.5 * (begin + end))), :, :2]
-            most = max(most, float(np.linalg.norm(sole - (wanted.x, wanted.y), axis=-1).max()))
-    return most
+            max_distance = max(
+                max_distance, float(np.linalg.norm(sole - (planned_print.x, planned_print.y), axis=-1).max())
+            )
+    return max_distance
 
 
 def late(plan: Plan, run: Recording) -> float:
     """Return the maximum delay (s) between planned landing and ground contact of a foot, or inf without contact."""
-    return max((begins - begin for begin, begins, _ in _borne(plan, run)), default=math.inf)
+    return max((begins - begin for begin, begins, _ in _actual_stances(plan, run)), default=math.inf)
 
 
 def slip(plan: Plan, run: Recording) -> float:
     """Return the maximum horizontal slip (m) of a sole during a stance."""
-    return max((way for _, _, way in _borne(plan, run)), default=math.inf)
+    return max((distance for _, _, distance in _actual_stances(plan, run)), default=math.inf)
 
 
-def _borne(plan: Plan, run: Recording) -> list[tuple[float, float, float]]:
+def _actual_stances(plan: Plan, run: Recording) -> list[tuple[float, float, float]]:
     """Return planned start (s), actual start (s) and slip (m) of all stances in all worlds."""
-    time, found = run["time"], []
+    time, stances = run["time"], []
     for s, _ in SIDES:
-        bears, places = run[f"diagram.robot.{s}_bearing"] > BEARS, run[f"site.{s}_sole.position"][..., :2]
+        loaded, positions = run[f"diagram.robot.{s}_bearing"] > SUPPORT_FORCE, run[f"site.{s}_sole.position"][..., :2]
         for begin, end in _stances(plan, s, time[-1]):
-            for world in range(bears.shape[1]):
-                at = np.flatnonzero((time >= begin) & (time <= end) & bears[:, world])
+            for world in range(loaded.shape[1]):
+                at = np.flatnonzero((time >= begin) & (time <= end) & loaded[:, world])
                 begins = float(time[at[0]]) if at.size else math.inf
-                stood = places[at[time[at] >= begins + SETTLED], world] if at.size else places[:0, world]
-                way = float(np.linalg.norm(stood - stood[0], axis=-1).max()) if len(stood) else 0.0
-                found.append((begin, begins, way))
-    return found
+                standing_positions = (
+                    positions[at[time[at] >= begins + CONTACT_SETTLING], world] if at.size else positions[:0, world]
+                )
+                distance = (
+                    float(np.linalg.norm(standing_positions - standing_positions[0], axis=-1).max())
+                    if len(standing_positions)
+                    else 0.0
+                )
+                stances.append((begin, begins, distance))
+    return stances

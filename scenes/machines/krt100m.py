@@ -15,7 +15,7 @@ import gpusim
 from gpusim import machines as m
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Range, Scene, require
-from gpusim.scenes._checks import GAPS, Recording, keeps_whole
+from gpusim.scenes._checks import GAPS, Recording, joints_stay_closed
 from gpusim.scenes.machines._krt_control import asked_speed, krt_control
 
 NAME = "krt100m"
@@ -25,9 +25,9 @@ OBSTACLE_X, KERB = 2.5, 0.3
 #: Tires: longitudinal and lateral slip stiffness divided by load; rolling resistance divided by load.
 ALONG, ACROSS, ROLLING = 15.0, 10.0, 0.015
 #: Drives: torque, N m; no-load speed, rad/s; speed droop of speed-controlled drives at full torque, rad/s.
-TORQUE, FREE_SPEED, GIVES_WAY = 1600.0, 20.0, 0.8
+TORQUE, FREE_SPEED, SPEED_DROOP = 1600.0, 20.0, 0.8
 BRAKE = 500.0
-WAYS = {
+DESCRIPTIONS = {
     "kerb": "crosses a kerb with its left wheels",
     "sine": "crosses waves with its left wheels",
     "step": "climbs a step with its left wheels",
@@ -45,7 +45,7 @@ MOTOR = m.DcMotor(TORQUE / GEAR, FREE_SPEED * GEAR, 0.02, gear_ratio=GEAR)
 """Motor of the drive train: no-load speed 20 rad/s at the wheels, stall torque 1600 N m."""
 VISCOSITY = 40.0
 """Viscosity of the coupling between front and rear wheels, N m s/rad."""
-STICK, LET_GO = 0.8, 5.5
+STICK, RELEASE_TIME = 0.8, 5.5
 """Stick deflection with ``control="diagram"``, and time of its release, s."""
 WHEELS = ("fl", "fr", "rl", "rr")
 TRAILER_WHEELS = ("tl", "tr")
@@ -90,9 +90,9 @@ def build(
             with "diagram".
     """
     for name, value in (("speed", speed), ("turn", turn)):
-        most = round(0.9 * FREE_SPEED * RADIUS, 9)
-        rule = f"must lie between -{most:g} and {most:g}, which the motors reach"
-        require(abs(value) <= most, NAME, name, value, rule)
+        max_speed = round(0.9 * FREE_SPEED * RADIUS, 9)
+        rule = f"must be between -{max_speed:g} and {max_speed:g}, the range of the motors"
+        require(abs(value) <= max_speed, NAME, name, value, rule)
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
     ground = gpusim.Transform.from_axis_angle((0, 0, 0), (0, 1, 0), slope)
     _add_ground(b, obstacle, height, ground, gpusim.Material(friction=friction))
@@ -100,18 +100,18 @@ def build(
     limits = {f"joint.{corner.label}_lower.position": corner.limits for corner in corners}
     if trailer:
         _add_trailer(b, travel)
-    held = m.SpeedDrive(torque=TORQUE, gain=TORQUE / GIVES_WAY)
+    speed_drive = m.SpeedDrive(torque=TORQUE, gain=TORQUE / SPEED_DROOP)
     chassis = next(k for k, body in enumerate(b.bodies) if body.label == "chassis")
     m.add_drive_train(
-        b, chassis, wheels[0::2], wheels[1::2], drive=MOTOR if drive_mode == "motor" else held, turn=held,
+        b, chassis, wheels[0::2], wheels[1::2], drive=MOTOR if drive_mode == "motor" else speed_drive, turn=speed_drive,
         clutch=2000.0, viscosity=VISCOSITY, shaft_mass=SHAFT_MASS,
     )  # fmt: skip
-    full = FREE_SPEED * RADIUS if drive_mode == "motor" else RADIUS
+    full_speed = FREE_SPEED * RADIUS if drive_mode == "motor" else RADIUS
     braked = (*WHEELS, *(TRAILER_WHEELS if trailer else ()))
     if control == "diagram":
         return _driven(b, rack, corners[:2], drive_mode, braked)
     commands = {
-        "drive": Schedule([(0.5, 0.0), (1.0, speed / full)]),
+        "drive": Schedule([(0.5, 0.0), (1.0, speed / full_speed)]),
         "turn": Schedule([(0.5, 0.0), (1.0, turn / RADIUS)]),
         "turn_clutch": Schedule([(0.0, float(turn != 0.0))]),
         "steer": Schedule([(0.5, 0.0), (1.0, rack.command(corners[:2], steer))]),
@@ -120,7 +120,7 @@ def build(
         commands |= {f"{name}_brake": Schedule([(0.0, 1.0)]) for name in braked}
     return Scene(
         name=NAME,
-        description=f"A wheeled robot {'with a trailer ' * trailer}{WAYS[obstacle]}.",
+        description=f"A wheeled robot {'with a trailer ' * trailer}{DESCRIPTIONS[obstacle]}.",
         builder=b,
         config=gpusim.SolverConfig(dt=5e-3),
         duration=DURATION,
@@ -128,9 +128,9 @@ def build(
         camera=Camera((3.6, 4.6, 2.0), (0.6, 0.0, 0.3)),
         schedule=drive(commands),
         checks=[
-            Check("it crosses the kerb with its left wheels and stays on its line", _crosses),
-            Check("left wheels climb, right ones droop, within their travel", lambda run: _droops(run, limits)),
-            keeps_whole(1e-4),
+            Check("the robot crosses the kerb with its left wheels and stays on its line", _crosses),
+            Check("left wheels rise and right wheels droop within their travel", lambda run: _droops(run, limits)),
+            joints_stay_closed(1e-4),
         ],
     )
 
@@ -142,31 +142,31 @@ def _driven(
     travels = np.linspace(-0.95 * RACK_TRAVEL, 0.95 * RACK_TRAVEL, 21)
     angles = [math.copysign(rack.steering_angle(corners, abs(x)), x) if x else 0.0 for x in travels.tolist()]
     rolling = RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS
-    held = drive_mode == "speed"
-    full = (1.0 if held else FREE_SPEED) * rolling
+    has_speed_control = drive_mode == "speed"
+    full_speed = (1.0 if has_speed_control else FREE_SPEED) * rolling
     names = [f"{name}_brake" for name in braked]
-    b.add_diagram(krt_control(rolling, full, held, WHEELBASE, angles, travels.tolist(), names))
+    b.add_diagram(krt_control(rolling, full_speed, has_speed_control, WHEELBASE, angles, travels.tolist(), names))
     wires = "diagram.driver"
-    heard = [f"{wires}.wish", f"{wires}.speed"]
+    signals = [f"{wires}.wish", f"{wires}.speed"]
     return Scene(
         name=NAME,
-        description="A wheeled robot is driven by a stick and a wheel.",
+        description="A driver controls a wheeled robot with a stick and a wheel.",
         builder=b,
         config=gpusim.SolverConfig(dt=5e-3),
-        duration=LET_GO + 3.5,
+        duration=RELEASE_TIME + 3.5,
         plots=[
-            Plot("Speed", "m/s", heard, labels=["wish", "wheels"]),
+            Plot("Speed", "m/s", signals, labels=["command", "wheels"]),
             Plot("Mode", "number", [f"{wires}.mode.state"]),
-            Plot("Brakes", "share", [f"{wires}.brake"]),
-            Plot("Drive", "share", [f"{wires}.motor"]),
+            Plot("Brakes", "-", [f"{wires}.brake"]),
+            Plot("Drive", "-", [f"{wires}.motor"]),
             *_plots(braked),
         ],
         camera=Camera((3.6, 4.6, 2.0), (0.6, 0.0, 0.3)),
-        schedule=drive({"stick": Schedule([(0.5, 0.0), (0.5, STICK), (LET_GO, STICK), (LET_GO, 0.0)])}),
+        schedule=drive({"stick": Schedule([(0.5, 0.0), (0.5, STICK), (RELEASE_TIME, STICK), (RELEASE_TIME, 0.0)])}),
         checks=[
-            Check("it drives at the speed that the stick asks for", _cruises),
-            Check("released, it stops in a second and a half, and parks", _parks),
-            keeps_whole(1e-4),
+            Check("the robot drives at the commanded speed", _cruises),
+            Check("the robot stops and parks within 1.5 s after the release of the stick", _parks),
+            joints_stay_closed(1e-4),
         ],
     )
 
@@ -180,23 +180,23 @@ def _crosses(run: Recording) -> bool:
 
 def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
     """Check that the front arms move far enough and that all arms stay within their limits."""
-    ends = [(run[name].min() - low, high - run[name].max()) for name, (low, high) in limits.items()]
-    within = np.min(ends) > -1e-3
+    margins = [(run[name].min() - low, high - run[name].max()) for name, (low, high) in limits.items()]
+    within = np.min(margins) > -1e-3
     left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
     return bool(within and left.max() > 0.056 and right.min() < -0.056)
 
 
 def _cruises(run: Recording) -> bool:
     """Check that the mean speed, obstacles included, is within 3 % of the commanded speed."""
-    steady = (run["time"] > 3.0) & (run["time"] < LET_GO)
+    steady = (run["time"] > 3.0) & (run["time"] < RELEASE_TIME)
     return bool(abs(run["diagram.driver.speed"][steady].mean() / asked_speed(STICK) - 1.0) < 0.03)
 
 
 def _parks(run: Recording) -> bool:
-    late = run["time"] > LET_GO + 1.5
-    place = run["body.chassis.position"][late, 0]
-    stands = bool(np.abs(run["diagram.driver.speed"][late]).max() < 0.02 and np.ptp(place[:, 0]) < 0.02)
-    return stands and bool(
+    late = run["time"] > RELEASE_TIME + 1.5
+    position = run["body.chassis.position"][late, 0]
+    is_still = bool(np.abs(run["diagram.driver.speed"][late]).max() < 0.02 and np.ptp(position[:, 0]) < 0.02)
+    return is_still and bool(
         np.all(run["diagram.driver.brake"][late] == 1.0) and run["diagram.driver.mode.state"][-1] == 0
     )
 
@@ -206,16 +206,16 @@ def _add_ground(
 ) -> None:
     """Add a plane, and the obstacle in the path of the left wheels."""
     b.add_shape_plane(-1, xform=ground, material=material, label="ground")
-    aside = 0.5 * TRACK
+    lateral = 0.5 * TRACK
     if obstacle in ("kerb", "step"):
         half = 0.15 if obstacle == "kerb" else 3.0
-        place = ground * gpusim.Transform((OBSTACLE_X + half, aside, 0.5 * height))
-        b.add_shape_box(-1, (half, 0.3, 0.5 * height), xform=place, material=material, label="obstacle")
+        pose = ground * gpusim.Transform((OBSTACLE_X + half, lateral, 0.5 * height))
+        b.add_shape_box(-1, (half, 0.3, 0.5 * height), xform=pose, material=material, label="obstacle")
     elif obstacle == "sine":
         x = np.arange(0.0, 4.0 + 1e-9, 0.05)
         waves = np.tile(0.5 * height * (1.0 - np.cos(2.0 * math.pi * x)), (3, 1))
-        place = ground * gpusim.Transform((OBSTACLE_X + 2.0, aside, 0.0))
-        b.add_shape_height_field(-1, waves, (0.05, 0.3), xform=place, material=material, label="obstacle")
+        pose = ground * gpusim.Transform((OBSTACLE_X + 2.0, lateral, 0.0))
+        b.add_shape_height_field(-1, waves, (0.05, 0.3), xform=pose, material=material, label="obstacle")
 
 
 def _tire(load: float) -> gpusim.Material:
@@ -242,9 +242,9 @@ def _add_robot(
 ) -> tuple[m.SteeringRack, list[m.Suspension], list[m.Wheel]]:
     """Add chassis, rack and four wheels."""
     loads = axle_loads(trailer)
-    sunk = gpusim.Transform((0.0, 0.0, -0.5 * (loads[0] + loads[1]) / RADIAL_STIFFNESS))
+    start = gpusim.Transform((0.0, 0.0, -0.5 * (loads[0] + loads[1]) / RADIAL_STIFFNESS))
     inertia = (0.12 * CHASSIS_MASS, 0.35 * CHASSIS_MASS, 0.42 * CHASSIS_MASS)
-    chassis = b.add_body(CHASSIS_MASS, inertia, com=CHASSIS_COM, xform=ground * sunk, label="chassis")
+    chassis = b.add_body(CHASSIS_MASS, inertia, com=CHASSIS_COM, xform=ground * start, label="chassis")
     b.add_visual(chassis, "box", (1.05, 0.23, 0.08), xform=gpusim.Transform((0.0, 0.0, 0.5)), color="#c75437")
     b.add_visual(chassis, "box", (0.35, 0.2, 0.12), xform=gpusim.Transform((-0.25, 0.0, 0.7)), color="#3a76b4")
     b.add_visual(chassis, "box", (0.25, 0.04, 0.04), xform=gpusim.Transform((-1.1, 0.0, 0.4)), color="#555555")
@@ -252,14 +252,14 @@ def _add_robot(
         b, chassis, (0.5 * WHEELBASE - STEERING_ARM, 0.0, RACK_HEIGHT), travel=RACK_TRAVEL, arm=STEERING_ARM,
         wheelbase=WHEELBASE, track=2.0 * KINGPIN_Y, mass=RACK_MASS,
     )  # fmt: skip
-    held = m.TieRod((-STEERING_ARM, 0.27, RACK_HEIGHT), (-STEERING_ARM, KINGPIN_Y, RACK_HEIGHT))
-    rods = {"f": rack.tie_rod((0.0, KINGPIN_Y, RACK_HEIGHT), 0.27), "r": held}
+    fixed_rod = m.TieRod((-STEERING_ARM, 0.27, RACK_HEIGHT), (-STEERING_ARM, KINGPIN_Y, RACK_HEIGHT))
+    rods = {"f": rack.tie_rod((0.0, KINGPIN_Y, RACK_HEIGHT), 0.27), "r": fixed_rod}
     corners, wheels = [], []
     for label in WHEELS:
         load = loads[0] if label[0] == "f" else loads[1]
-        place = gpusim.Transform((0.5 * WHEELBASE if label[0] == "f" else -0.5 * WHEELBASE, 0.0, 0.0))
+        pose = gpusim.Transform((0.5 * WHEELBASE if label[0] == "f" else -0.5 * WHEELBASE, 0.0, 0.0))
         corner = m.add_double_wishbone(
-            b, chassis, place, mirror=label[1] == "r", label=label, tie_rod=rods[label[0]], travel=(-travel, travel),
+            b, chassis, pose, mirror=label[1] == "r", label=label, tie_rod=rods[label[0]], travel=(-travel, travel),
             lower=m.Arm((0.0, 0.25, 0.25), (0.0, 0.52, 0.25), LOWER_MASS),
             upper=m.Arm((0.0, 0.30, 0.42), (0.0, 0.50, 0.42), UPPER_MASS),
             hub=m.Hub((0.0, 0.5 * TRACK, RADIUS), HUB_MASS, (0.05, 0.03, 0.05), com=(0.0, 0.53, 0.33)),
@@ -306,9 +306,9 @@ def _coordinates(wheels: tuple[str, ...]) -> list[str]:
 def _plots(wheels: tuple[str, ...]) -> list[Plot]:
     return [
         Plot("Chassis", "m", ["body.chassis.position"], labels=["position"]),
-        Plot("Arms (rad) and the trailer's pillars (m)", "rad, m", _coordinates(wheels), labels=list(wheels)),
-        Plot("Spin of the wheels", "rad/s", [f"joint.{name}_spin.velocity" for name in WHEELS], labels=list(WHEELS)),
-        Plot("Mean turn of the wheels", "rad", ["joint.mean.position"]),
+        Plot("Arms (rad) and trailer pillars (m)", "rad, m", _coordinates(wheels), labels=list(wheels)),
+        Plot("Wheel speeds", "rad/s", [f"joint.{name}_spin.velocity" for name in WHEELS], labels=list(WHEELS)),
+        Plot("Mean wheel angle", "rad", ["joint.mean.position"]),
         Plot("Steering rack", "mm", ["joint.steer.position"], scale=1e3),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
+        Plot("Largest joint gap", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]

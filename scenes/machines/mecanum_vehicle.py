@@ -10,13 +10,13 @@ from gpusim.scene import Camera, NotNegative, Positive, Range, Scene
 from gpusim.scenes.machines import _rollers
 
 NAME = "mecanum_vehicle"
-MOST = 1.0
+MAX_SPEED = 1.0
 """Maximum speed, m/s."""
 
 
 def build(
     drive: _rollers.Drive = "speeds",
-    speed: Annotated[float, Range(-MOST, MOST)] = 0.5,
+    speed: Annotated[float, Range(-MAX_SPEED, MAX_SPEED)] = 0.5,
     mass: Positive = 24.0,
     wheelbase: Annotated[float, Range(0.3)] = 0.5,
     track: Annotated[float, Range(0.2)] = 0.4,
@@ -52,10 +52,10 @@ def build(
         roller_mass=roller_mass,
         material=gpusim.Material(friction=friction),
     )
-    _rollers.add_drives(b, wheels, drive, MOST)
+    _rollers.add_drives(b, wheels, drive, MAX_SPEED)
     return Scene(
         name=NAME,
-        description="A platform on four mecanum wheels drives forward, aside, and while it turns.",
+        description="A platform on four mecanum wheels drives forward, sideways, and forward while turning.",
         builder=b,
         config=gpusim.SolverConfig(dt=2e-3),
         duration=8.5,

@@ -13,13 +13,13 @@ from gpusim.scene import Camera, NotNegative, Positive, Range, Scene
 from gpusim.scenes.machines import _rollers
 
 NAME = "omni_vehicle"
-MOST = 1.5
+MAX_SPEED = 1.5
 """Maximum speed, m/s."""
 
 
 def build(
     drive: _rollers.Drive = "speeds",
-    speed: Annotated[float, Range(-MOST, MOST)] = 0.5,
+    speed: Annotated[float, Range(-MAX_SPEED, MAX_SPEED)] = 0.5,
     mass: Positive = 24.0,
     distance: Annotated[float, Range(0.2)] = 0.3,
     rollers: int = 10,
@@ -40,13 +40,13 @@ def build(
     """
     _rollers.require_rollers(NAME, rollers)
     b, platform = _rollers.platform((0.36, 0.36, 0.06), mass, friction)
-    places = _rollers.around(3, distance)
-    given = {"rollers": rollers, "roller_mass": roller_mass, "material": gpusim.Material(friction=friction)}
-    wheels = _rollers.add_wheels(b, platform, places, [0.0] * 3, **given)
-    _rollers.add_drives(b, wheels, drive, MOST)
+    frames = _rollers.around(3, distance)
+    options = {"rollers": rollers, "roller_mass": roller_mass, "material": gpusim.Material(friction=friction)}
+    wheels = _rollers.add_wheels(b, platform, frames, [0.0] * 3, **options)
+    _rollers.add_drives(b, wheels, drive, MAX_SPEED)
     return Scene(
         name=NAME,
-        description="A platform on three omni wheels drives forward, aside, and while it turns.",
+        description="A platform on three omni wheels drives forward, sideways, and forward while turning.",
         builder=b,
         config=gpusim.SolverConfig(dt=2e-3),
         duration=8.5,

@@ -15,7 +15,7 @@ import gpusim
 from gpusim import Transform
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, Plot, Positive, Range, Scene
-from gpusim.scenes._checks import GAPS, keeps_whole
+from gpusim.scenes._checks import GAPS, joints_stay_closed
 from gpusim.scenes.machines._rescuer import EXTENSIONS, LEGS, STROKE, TRACKS, Rescuer, add_rescuer
 from gpusim.scenes.machines._rescuer_control import rescuer_control
 
@@ -23,18 +23,18 @@ NAME = "rtk_m"
 Recording = Mapping[str, np.ndarray]
 LEVERS = ("boom", "jib", "stick", "bucket")
 #: Rotations (rad) of boom, jib, stick and bucket from the initial pose to the extended arm, and of the swing.
-REACH = {"boom": -0.7, "jib": 0.9, "stick": 0.6, "bucket": 0.2}
-ASIDE = 0.5 * math.pi
-SPEED, STANDING = 0.6, 0.22
+ARM_ROTATIONS = {"boom": -0.7, "jib": 0.9, "stick": 0.6, "bucket": 0.2}
+SWING_ANGLE = 0.5 * math.pi
+SPEED, LEG_TRAVEL = 0.6, 0.22
 #: Times, s: stop on the step, outriggers extended, arm extended, load applied, start of unloading, end.
-STOP, STAND, OUT, LOADED, UNLOADED, END = 6.0, 8.0, 11.5, 12.5, 14.5, 16.0
+STOPPED, LEGS_OUT, ARM_OUT, LOADED, UNLOADED, END = 6.0, 8.0, 11.5, 12.5, 14.5, 16.0
 #: Valve commands per position error (1/m and 1/rad), and dead zone of the position error, m.
-GAIN, SWING_GAIN, DEAD = 10.0, 2.5, 0.005
+GAIN, SWING_GAIN, DEAD_ZONE = 10.0, 2.5, 0.005
 #: Position of the step's front, half length and half width of the step, m.
 STEP, HALF = 1.7, (3.0, 2.5)
 #: Strokes of the cylinders, m; duration of the operator's motions with ``control="diagram"``, s.
 STROKES = {"boom": 0.42, "jib": 0.4, "stick": 0.36, "bucket": 0.3}
-BY_HAND = 8.0
+OPERATED_DURATION = 8.0
 OPERATED = ("*_drive", "leg_*", "swing", "swing_brake", *STROKES)
 """Commands of the operator."""
 
@@ -61,106 +61,106 @@ def build(
     rock = gpusim.Material(friction=friction)
     b.add_shape_plane(-1, material=rock, label="ground")
     if step > 0.0:
-        place = Transform((STEP + HALF[0], 0, 0.5 * step))
-        b.add_shape_box(-1, (*HALF, 0.5 * step), xform=place, material=rock, label="step", color="#8d8578")
-    made = add_rescuer(b, load)
-    by_hand = control == "diagram"
-    if by_hand:
+        pose = Transform((STEP + HALF[0], 0, 0.5 * step))
+        b.add_shape_box(-1, (*HALF, 0.5 * step), xform=pose, material=rock, label="step", color="#8d8578")
+    machine = add_rescuer(b, load)
+    operated = control == "diagram"
+    if operated:
         sides = {side: [f"{name}_drive" for name in TRACKS if name.endswith(side)] for side in ("left", "right")}
-        turns = next(iter(made.tracks.values())).drive_speed(1.0)
-        b.add_diagram(rescuer_control(STROKES, sides, list(LEGS), STROKE, turns))
-    b.set_operator_commands([] if by_hand else OPERATED)
+        sprocket_ratio = next(iter(machine.tracks.values())).drive_speed(1.0)
+        b.add_diagram(rescuer_control(STROKES, sides, list(LEGS), STROKE, sprocket_ratio))
+    b.set_operator_commands([] if operated else OPERATED)
     return Scene(
         name=NAME,
-        description="A rescue robot on four tracks climbs a step, stands on its outriggers and holds a load aside.",
+        description="A rescue robot on four tracks climbs a step, extends its outriggers and holds a load sideways.",
         builder=b,
         # A small margin skips pairs of shoes and wheels without force, and saves a third of the time.
         config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=450),
-        duration=BY_HAND if by_hand else END,
-        plots=[*_plots(), *_plots_by_hand()] if by_hand else _plots(),
+        duration=OPERATED_DURATION if operated else END,
+        plots=[*_plots(), *_operated_plots()] if operated else _plots(),
         camera=Camera((7.0, -5.0, 2.6), (2.6, 0.6, 0.6)),
-        schedule=_gestures() if by_hand else _operator(made, outriggers),
-        checks=_checks_by_hand() if by_hand else _checks(step),
+        schedule=_gestures() if operated else _operator(machine, outriggers),
+        checks=_operated_checks() if operated else _checks(step),
     )
 
 
 def _gestures() -> Callable[[gpusim.Simulation, float], None]:
     """Return a schedule of operator inputs."""
-    given = {
+    inputs = {
         "enable": [(0.3, 0.0), (0.3, 1.0)],
         "ahead": [(0.1, 0.0), (0.1, -0.9), (2.0, -0.9), (2.0, 0.0), (4.0, 0.0), (4.0, 1.0), (5.0, 1.0), (5.0, 0.0)],
-        "outriggers": [(2.8, 0.0), (2.8, STANDING)],
+        "outriggers": [(2.8, 0.0), (2.8, LEG_TRAVEL)],
         "right_y": [(5.0, 0.0), (5.0, 0.7), (6.0, 0.7), (6.0, 0.0)],
         "rocker": [(5.0, 0.0), (5.0, 0.6), (6.0, 0.6), (6.0, 0.0)],
         "left_x": [(5.0, 0.0), (5.0, -0.8), (6.0, -0.8), (6.0, 0.0)],
     }
-    return drive({name: Schedule(points) for name, points in given.items()})
+    return drive({name: Schedule(points) for name, points in inputs.items()})
 
 
-def _plots_by_hand() -> list[Plot]:
+def _operated_plots() -> list[Plot]:
     wires = [f"diagram.cab.{name}" for name in ("left_speed", "right_speed", "lowered")]
     return [
         Plot("Tracks (m/s) and outriggers (m)", "m/s, m", wires),
-        Plot("Swing", "on", ["diagram.cab.swing_mode.held"]),
+        Plot("Swing brake", "on", ["diagram.cab.swing_mode.held"]),
     ]
 
 
-def _checks_by_hand() -> list[Check]:
+def _operated_checks() -> list[Check]:
     def backs(run: Recording) -> bool:
         return bool(-1.2 < run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 0] < -0.3)
 
     def stays(run: Recording) -> bool:
         """Check that the outriggers lift the chassis and that the tracks do not move."""
-        t = (run["time"] > 5.0) & (run["time"] < BY_HAND)
+        t = (run["time"] > 5.0) & (run["time"] < OPERATED_DURATION)
         before = run["body.chassis.position"][np.argmin(np.abs(run["time"] - 2.8)), 0, 2]
         lifted = run["body.chassis.position"][t, 0, 2] - before
         still = all(np.abs(run[f"joint.{name}_drive.velocity"][t]).max() < 0.3 for name in TRACKS)
         return bool(still and lifted.min() > 0.02)
 
     def moves(run: Recording) -> bool:
-        ways = [np.ptp(run[f"cylinder.{name}_cylinder.position"]) for name in ("boom", "jib")]
-        return bool(min(ways) > 0.02 and np.abs(run["joint.swing.position"]).max() > 0.1)
+        strokes = [np.ptp(run[f"cylinder.{name}_cylinder.position"]) for name in ("boom", "jib")]
+        return bool(min(strokes) > 0.02 and np.abs(run["joint.swing.position"]).max() > 0.1)
 
     def rests(run: Recording) -> bool:
-        late = run["time"] > BY_HAND - 0.6
+        late = run["time"] > OPERATED_DURATION - 0.6
         still = all(np.ptp(run[f"cylinder.{name}_cylinder.position"][late]) < 3e-3 for name in LEVERS)
         return bool(still and run["diagram.cab.swing_mode.held"][late].all())
 
     return [
-        Check("it backs off by the stick", backs),
-        Check("it stands on its outriggers and does not drive there", stays),
-        Check("boom, jib and swing move by their levers", moves),
-        Check("it rests when all is let go", rests),
-        keeps_whole(1e-4),
+        Check("the stick drives the robot backward", backs),
+        Check("the robot is on its outriggers and its tracks do not move", stays),
+        Check("the levers move boom, jib and swing", moves),
+        Check("the machine stops after the release of the levers", rests),
+        joints_stay_closed(1e-4),
     ]
 
 
-def _operator(made: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
+def _operator(machine: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
     """Return the commands of an operator who drives the robot, and moves its arm by proportional control."""
-    speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOP - 0.5, SPEED), (STOP, 0.0)])
-    legs = Schedule([(STOP + 0.3, 0.0), (STAND, STANDING if outriggers else 0.0)])
-    swing = Schedule([(STAND, 0.0), (OUT - 0.7, ASIDE)])
-    left = 0.0 if outriggers else 1.0
-    load = Schedule([(OUT, 0.0), (LOADED, 1.0), (UNLOADED, 1.0), (UNLOADED + 0.5, left)])
-    ends = [made.arm.static(turns).lengths for turns in ({}, REACH)]
-    arm = {k: Schedule([(STAND, 0.0), (OUT - 0.7, ends[1][k] - ends[0][k])]) for k in LEVERS}
+    speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOPPED - 0.5, SPEED), (STOPPED, 0.0)])
+    legs = Schedule([(STOPPED + 0.3, 0.0), (LEGS_OUT, LEG_TRAVEL if outriggers else 0.0)])
+    swing = Schedule([(LEGS_OUT, 0.0), (ARM_OUT - 0.7, SWING_ANGLE)])
+    final_load = 0.0 if outriggers else 1.0
+    load = Schedule([(ARM_OUT, 0.0), (LOADED, 1.0), (UNLOADED, 1.0), (UNLOADED + 0.5, final_load)])
+    ends = [machine.arm.static(turns).lengths for turns in ({}, ARM_ROTATIONS)]
+    arm = {k: Schedule([(LEGS_OUT, 0.0), (ARM_OUT - 0.7, ends[1][k] - ends[0][k])]) for k in LEVERS}
     signals = [f"cylinder.{name}_cylinder.position" for name in LEVERS] + ["joint.swing.position"]
-    watched: list[tuple[gpusim.Simulation, Any]] = []
+    observers: list[tuple[gpusim.Simulation, Any]] = []
 
     def write(sim: gpusim.Simulation, t: float) -> None:
-        if not watched or watched[0][0] is not sim:
-            watched[:] = [(sim, sim.observe(signals))]
-        now = np.array(watched[0][1].read(), float)
-        for track in made.tracks.values():
+        if not observers or observers[0][0] is not sim:
+            observers[:] = [(sim, sim.observe(signals))]
+        now = np.array(observers[0][1].read(), float)
+        for track in machine.tracks.values():
             sim.control[f"{track.label}_drive"] = track.drive_speed(speed.value(t))
         for name in LEGS:
             sim.control[name] = legs.value(t)
         sim.control["load"] = load.value(t)
         for k, name in enumerate(LEVERS):
-            behind = EXTENSIONS[name] + arm[name].value(t) - now[:, k]
-            sim.control[name] = np.clip(np.where(np.abs(behind) > DEAD, GAIN * behind, 0.0), -1.0, 1.0)
-        behind = swing.value(t) - now[:, -1]
-        sim.control["swing"] = np.clip(np.where(np.abs(behind) > 0.01, SWING_GAIN * behind, 0.0), -1.0, 1.0)
+            error = EXTENSIONS[name] + arm[name].value(t) - now[:, k]
+            sim.control[name] = np.clip(np.where(np.abs(error) > DEAD_ZONE, GAIN * error, 0.0), -1.0, 1.0)
+        error = swing.value(t) - now[:, -1]
+        sim.control["swing"] = np.clip(np.where(np.abs(error) > 0.01, SWING_GAIN * error, 0.0), -1.0, 1.0)
 
     return write
 
@@ -169,15 +169,15 @@ def _plots() -> list[Plot]:
     strokes = [f"cylinder.{name}_cylinder.position" for name in LEVERS]
     forces = [f"cylinder.{name}_cylinder.force" for name in LEVERS]
     return [
-        Plot("Place of the chassis", "m", ["body.chassis.position"]),
-        Plot("Orientation of the chassis", "quaternion", ["body.chassis.orientation"]),
+        Plot("Chassis position", "m", ["body.chassis.position"]),
+        Plot("Chassis orientation", "quaternion", ["body.chassis.orientation"]),
         Plot("Strokes", "m", strokes, list(LEVERS)),
         Plot("Cylinder forces", "kN", forces, list(LEVERS), 1e-3),
         Plot("Swing", "rad", ["joint.swing.position"]),
         Plot("Outriggers", "m", [f"joint.{name}.position" for name in LEGS], list(LEGS)),
-        Plot("Pump", "MPa", ["node.line.pressure", "pump.pump.load_pressure"], ["its pressure", "load"], 1e-6),
+        Plot("Pump pressure", "MPa", ["node.line.pressure", "pump.pump.load_pressure"], ["line", "load"], 1e-6),
         Plot("Track speed", "rad/s", [f"joint.{name}_drive.velocity" for name in TRACKS], list(TRACKS)),
-        Plot("Widest gap of a joint", "m", ["sim.joint_drift", "sim.joint_drift_peak"], labels=GAPS),
+        Plot("Largest joint gap", "m", ["sim.joint_drift", "sim.joint_drift_peak"], labels=GAPS),
     ]
 
 
@@ -191,25 +191,25 @@ def tilt(orientation: np.ndarray) -> np.ndarray:
 def _checks(step: float) -> list[Check]:
     def climbs(run: Recording) -> bool:
         """Check that the robot is level on the step."""
-        t = np.argmin(np.abs(run["time"] - STOP - 0.2))
-        place, level = run["body.chassis.position"][t], tilt(run["body.chassis.orientation"][t])
+        t = np.argmin(np.abs(run["time"] - STOPPED - 0.2))
+        position, level = run["body.chassis.position"][t], tilt(run["body.chassis.orientation"][t])
         return bool(
-            np.all(place[..., 0] > 2.7) and np.all(np.abs(place[..., 2] - step) < 0.03) and np.all(level < 0.03)
+            np.all(position[..., 0] > 2.7) and np.all(np.abs(position[..., 2] - step) < 0.03) and np.all(level < 0.03)
         )
 
     def reaches(run: Recording) -> bool:
         """Check the swing angle before loading."""
-        t = np.argmin(np.abs(run["time"] - OUT))
-        return bool(np.all(np.abs(run["joint.swing.position"][t] - ASIDE) < 0.05))
+        t = np.argmin(np.abs(run["time"] - ARM_OUT))
+        return bool(np.all(np.abs(run["joint.swing.position"][t] - SWING_ANGLE) < 0.05))
 
     def stands(run: Recording) -> bool:
         """Check that the tilt is less than 3 degrees under the load."""
-        held = tilt(run["body.chassis.orientation"])[(run["time"] > LOADED) & (run["time"] < UNLOADED)]
-        return bool(np.all(held < math.radians(3.0)))
+        tilts = tilt(run["body.chassis.orientation"])[(run["time"] > LOADED) & (run["time"] < UNLOADED)]
+        return bool(np.all(tilts < math.radians(3.0)))
 
     return [
-        keeps_whole(1e-4),
-        Check("it climbs the step and stands level on it", climbs),
-        Check("the arm is aside before the load comes", reaches),
-        Check("it stands under the load", stands),
+        joints_stay_closed(1e-4),
+        Check("the robot climbs the step and is level on it", climbs),
+        Check("the arm is sideways before loading", reaches),
+        Check("the robot tilts by less than 3 degrees under the load", stands),
     ]

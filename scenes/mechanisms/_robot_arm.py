@@ -55,8 +55,8 @@ class Link:
     limit: float
 
     @property
-    def across(self) -> Transform:
-        """Transform from the near joint (at angle zero) to the link's frame."""
+    def link_frame(self) -> Transform:
+        """Transform from the near joint's frame (at angle zero) to the link's frame."""
         return Transform((self.a, 0.0, self.d), (math.sin(0.5 * self.alpha), 0.0, 0.0, math.cos(0.5 * self.alpha)))
 
     @property
@@ -68,7 +68,7 @@ class Link:
         return moments[0], moments[1], moments[2]
 
 
-_RIGHT, TURN = 0.5 * math.pi, 2.0 * math.pi
+_RIGHT, REVOLUTION = 0.5 * math.pi, 2.0 * math.pi
 LINKS = (
     Link("pan", 0.0, 0.1625, _RIGHT, 3.761, (0, -0.02561, 0.00193), 0.06, 0.15, 1, LARGE, 150.0),
     Link("lift", -0.425, 0.0, 0.0, 8.058, (0.2125, 0, 0.11336), 0.06, 0.54, 0, LARGE, 150.0),
@@ -92,29 +92,35 @@ def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
 
     Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``, with the manufacturer's zero positions.
     """
-    before = b.add_body(4.0, (0.02, 0.02, 0.02), label="base")
-    b.add_joint_fixed(-1, before, label="base")
-    b.add_visual(before, "cylinder", 0.075, 0.05, xform=Transform((0, 0, 0.05)), color=GREY, label="base")
+    parent = b.add_body(4.0, (0.02, 0.02, 0.02), label="base")
+    b.add_joint_fixed(-1, parent, label="base")
+    b.add_visual(parent, "cylinder", 0.075, 0.05, xform=Transform((0, 0, 0.05)), color=GREY, label="base")
     at = Transform()
     for link, q in zip(LINKS, posture.tolist(), strict=True):
-        at = at * Transform.from_axis_angle((0, 0, 0), (0, 0, 1), q) * link.across
+        at = at * Transform.from_axis_angle((0, 0, 0), (0, 0, 1), q) * link.link_frame
         body = b.add_body(link.mass, link.inertia, link.com, at, label=link.name)
         # The child's joint frame is the near joint at angle 0, so the joint coordinate is the angle of the near joint.
         joint = b.add_joint_revolute(
-            before, body, Transform(), link.across.inverse(), limit_lower=-TURN, limit_upper=TURN, label=link.name
+            parent,
+            body,
+            Transform(),
+            link.link_frame.inverse(),
+            limit_lower=-REVOLUTION,
+            limit_upper=REVOLUTION,
+            label=link.name,
         )
         m = link.motor
         b.add_dc_motor(joint, m.stall, m.idle, m.mechanical, m.electrical, gear_ratio=GEAR, label=link.name)
         _draw(b, body, link)
-        before = body
-    held = Transform((0, 0, TOOL))
-    b.add_site(before, held, label="tool")
+        parent = body
+    tool = Transform((0, 0, TOOL))
+    b.add_site(parent, tool, label="tool")
     b.add_visual(
-        before, "cylinder", 0.02, 0.5 * (TOOL - BALL), xform=Transform((0, 0, 0.5 * (TOOL - BALL))), color=GREY
+        parent, "cylinder", 0.02, 0.5 * (TOOL - BALL), xform=Transform((0, 0, 0.5 * (TOOL - BALL))), color=GREY
     )
     if load > 0.0:
-        ball = b.add_body(load, (0.4 * load * BALL**2,) * 3, xform=at * held, label="load")
-        b.add_joint_fixed(before, ball, held, Transform(), label="load")
+        ball = b.add_body(load, (0.4 * load * BALL**2,) * 3, xform=at * tool, label="load")
+        b.add_joint_fixed(parent, ball, tool, Transform(), label="load")
         b.add_visual(ball, "sphere", BALL, color=ORANGE, label="load")
 
 
@@ -122,25 +128,27 @@ def _draw(b: ModelBuilder, body: int, link: Link) -> None:
     """Add visuals: tubes along the link and along the axes of its joints."""
     half, color = math.sqrt(0.5), BLUE if link.motor is LARGE else GREY
     if link.a:
-        aside = link.com[2] + 0.02
-        tube = Transform((-0.5 * link.a, 0, aside), (0, half, 0, half))
+        offset = link.com[2] + 0.02
+        tube = Transform((-0.5 * link.a, 0, offset), (0, half, 0, half))
         b.add_visual(body, "capsule", 0.8 * link.radius, -0.5 * link.a, xform=tube, color=GREY)
         for x in (0.0, -link.a):
-            b.add_visual(body, "cylinder", link.radius, 0.5 * aside, xform=Transform((x, 0, 0.5 * aside)), color=color)
+            b.add_visual(
+                body, "cylinder", link.radius, 0.5 * offset, xform=Transform((x, 0, 0.5 * offset)), color=color
+            )
         return
-    turned = Transform((0, 0, 0), (half, 0, 0, half) if link.along == 1 else (0, 0, 0, 1))
-    b.add_visual(body, "cylinder", link.radius, 0.5 * link.length, xform=turned, color=color)
+    pose = Transform((0, 0, 0), (half, 0, 0, half) if link.along == 1 else (0, 0, 0, 1))
+    b.add_visual(body, "cylinder", link.radius, 0.5 * link.length, xform=pose, color=color)
     if link.along == 1:
         b.add_visual(body, "cylinder", 0.98 * link.radius, 0.08, xform=Transform((0, 0, 0.02)), color=color)
 
 
-def posture_at(place: Transform) -> np.ndarray:
+def posture_at(pose: Transform) -> np.ndarray:
     """Return the joint angles (6,), rad, that move the tool to a pose with the elbow up."""
     b = ModelBuilder()
     add_arm(b, np.zeros(len(LINKS)), 0.0)
     tree = robotics.Tree(b.finalize())
     ik = robotics.IK(tree, [robotics.PoseTask("tool")])
-    target = np.concatenate([place.position, place.rotation])
+    target = np.concatenate([pose.position, pose.rotation])
     q, report = ik.solve(list(ELBOW_UP), {"tool": target}, iterations=60)
     assert bool(report.converged[0]) and float(report.residual["tool"][0]) < 1e-9, report
     return np.asarray(q[0])

@@ -20,15 +20,15 @@ from gpusim import ModelBuilder, Transform
 from gpusim.control import Diagram, chain, heavy_chain
 from gpusim.scenes.mechanisms._robot_arm import GEAR, LINKS, NAMES, inertias_at
 
-QUICK = 20.0
+DECAY_RATE = 20.0
 """Decay rate w of the errors, 1/s."""
-HASTE, SMOOTH = 1.0, 4.0
+MAX_ACCELERATION, FILTER_FREQUENCY = 1.0, 4.0
 """Maximum acceleration along the path (m/s2), and filter frequency of the speed (Hz)."""
 APPROACH = 1.0
 """Duration of the motion from home to the path and back, s."""
 LEVER, DAMPING = 0.3, 3e-3
 """Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
-AT_ONCE = 1e-6
+NO_FILTER = 1e-6
 """Filter time of derivatives, s."""
 DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"
 """Motor voltage divided by its maximum, from the limited effort and the back-EMF."""
@@ -66,14 +66,14 @@ class Path:
 
     def distance(self, points: np.ndarray) -> np.ndarray:
         """Return the distance (m) of points (n, 3) in the world frame from the path."""
-        near = (points - np.asarray(self.plane.position)) @ self.plane.matrix()
+        local = (points - np.asarray(self.plane.position)) @ self.plane.matrix()
         if self.kind == "square":
-            beyond = np.abs(near[:, :2]) - self.straight
-            outside = np.hypot(*np.maximum(beyond, 0.0).T) + np.minimum(beyond.max(axis=1), 0.0)
-            return np.asarray(np.hypot(outside - self.corner, near[:, 2]))
-        on = self.eight(np.linspace(0.0, 2.0 * math.pi, 20001))
-        flat = [float(np.hypot(*(on - point).T).min()) for point in near[:, :2]]
-        return np.asarray(np.hypot(flat, near[:, 2]))
+            excess = np.abs(local[:, :2]) - self.straight
+            outside = np.hypot(*np.maximum(excess, 0.0).T) + np.minimum(excess.max(axis=1), 0.0)
+            return np.asarray(np.hypot(outside - self.corner, local[:, 2]))
+        curve = self.eight(np.linspace(0.0, 2.0 * math.pi, 20001))
+        flat = [float(np.hypot(*(curve - point).T).min()) for point in local[:, :2]]
+        return np.asarray(np.hypot(flat, local[:, 2]))
 
 
 def arm_control(
@@ -99,7 +99,7 @@ def arm_control(
     d = Diagram("arm", rate=rate)
     d.add("input", "start", lower=0.0, upper=1.0, switch=True, keys=("F",))
     d.add("input", "speed", default=0.25, lower=0.0, upper=0.5, unit="m/s", keys=("S", "W"))
-    _add_way(d)
+    _add_progress(d)
     _add_path(d, path)
     _add_reference(d, chain(b, "base", "tool"), path, posture)
     if law == "computed_torque":
@@ -110,15 +110,15 @@ def arm_control(
     return d
 
 
-def _add_way(d: Diagram) -> None:
+def _add_progress(d: Diagram) -> None:
     """Add the progress from the home position to the path, and the distance along the path."""
     d.connect("start", d.add("compare", "goes", sign=">", value=0.5)["a"])
     d.connect("goes", d.add("point_to_point", "share", duration=APPROACH))
     d.add("expression", "wish", text="goes * done * speed", unit="m/s")
     for port, source in {"goes": "goes", "done": "share.done", "speed": "speed"}.items():
         d.connect(source, f"wish.{port}")
-    d.connect("wish", d.add("rate_limiter", "haste", rise=HASTE))
-    d.connect("haste", d.add("lowpass2", "pace", frequency=SMOOTH, damping=1.0))
+    d.connect("wish", d.add("rate_limiter", "haste", rise=MAX_ACCELERATION))
+    d.connect("haste", d.add("lowpass2", "pace", frequency=FILTER_FREQUENCY, damping=1.0))
     d.connect("pace", d.add("integrator", "way", unit="m"))
 
 
@@ -128,11 +128,11 @@ def _add_path(d: Diagram, path: Path) -> None:
         quarter, arc = 0.25 * path.length, 0.5 * math.pi * path.corner
         d.connect("way", d.add("expression", "side", text=f"floor(s / {quarter!r})"))
         d.add("expression", "along", text=f"s - k * {quarter!r}", unit="m").wire(s="way", k="side")
-        h, r, far = path.straight, path.corner, 0.5 * path.side
+        h, r, half_side = path.straight, path.corner, 0.5 * path.side
         texts = {
-            "u": f"s if s < {h!r} else {h!r} + {r!r} * sin((s - {h!r}) / {r!r}) if s < {h + arc!r} else {far!r}",
-            "v": f"-{far!r} if s < {h!r} else {r - far!r} - {r!r} * cos((s - {h!r}) / {r!r}) if s < {h + arc!r} "
-            f"else s - {2.0 * h + arc!r}",
+            "u": f"s if s < {h!r} else {h!r} + {r!r} * sin((s - {h!r}) / {r!r}) if s < {h + arc!r} else {half_side!r}",
+            "v": f"-{half_side!r} if s < {h!r} else {r - half_side!r} - {r!r} * cos((s - {h!r}) / {r!r}) "
+            f"if s < {h + arc!r} else s - {2.0 * h + arc!r}",
         }
         for name, text in texts.items():
             d.connect("along", d.add("expression", name, text=text, unit="m"))
@@ -140,12 +140,12 @@ def _add_path(d: Diagram, path: Path) -> None:
                            "y": "u * sin(k * pi / 2) + v * cos(k * pi / 2)"}.items():  # fmt: skip
             d.add("expression", name, text=text, unit="m").wire(u="u", v="v", k="side")
     else:
-        turn, size = 2.0 * math.pi / path.length, 0.5 * path.side
+        wave_number, size = 2.0 * math.pi / path.length, 0.5 * path.side
         for name, factor in (("x", 2.0), ("y", 1.0)):
-            text = f"{size!r} * sin({factor * turn!r} * s)"
+            text = f"{size!r} * sin({factor * wave_number!r} * s)"
             d.connect("way", d.add("expression", name, text=text, unit="m"))
-    place, axes = path.plane.position, path.plane.matrix().T
-    for name, value in (("center", place), ("across", axes[0]), ("aside", axes[1]), ("home", path.home.position)):
+    center, axes = path.plane.position, path.plane.matrix().T
+    for name, value in (("center", center), ("across", axes[0]), ("aside", axes[1]), ("home", path.home.position)):
         d.add("constant", name, value=[float(x) for x in value])
     point = d.add("expression", "point", text="home + share * (center + x * across + y * aside - home)", unit="m")
     point.wire(**{port: port for port in ("home", "center", "x", "across", "y", "aside")}, share="share.out")
@@ -153,18 +153,18 @@ def _add_path(d: Diagram, path: Path) -> None:
 
 def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np.ndarray) -> None:
     """Add the inverse kinematics, with velocity and acceleration by central differences."""
-    own = [float(x) for x in posture]
-    d.add("constant", "rest", value=own)
+    start = [float(x) for x in posture]
+    d.add("constant", "rest", value=start)
     d.add("constant", "orientation", value=[float(x) for x in path.home.rotation])
-    options = {"start": own, "damping": DAMPING, "posture_gain": 0.0, "lever": LEVER}
+    options = {"start": start, "damping": DAMPING, "posture_gain": 0.0, "lever": LEVER}
     d.add("ik", "ik", **options, **links).wire("point", "rest", "orientation")  # type: ignore[arg-type]
     d.connect("ik.out", d.add("chain", "reached", **links)["q"])  # type: ignore[arg-type]
     d.add("sum", "short", signs="+-").wire("reached.position", "point")
     d.connect("short", d.add("norm", "residual"))
     for name, source, home in (("apart", "ik.out", "rest"), ("off", "point", "home")):
         d.add("sum", name, signs="+-").wire(source, home)
-    d.connect("apart", d.add("derivative", "passing", time=AT_ONCE), d.add("delay", "apart1", samples=1))
-    d.connect("passing", d.add("derivative", "plan_gain", time=AT_ONCE), d.add("delay", "passed", samples=1))
+    d.connect("apart", d.add("derivative", "passing", time=NO_FILTER), d.add("delay", "apart1", samples=1))
+    d.connect("passing", d.add("derivative", "plan_gain", time=NO_FILTER), d.add("delay", "passed", samples=1))
     d.connect("off", d.add("delay", "off1", samples=1))
     texts = {"plan": "rest + apart1", "plan_rate": "(passing + passed) / 2", "aim": "home + off1"}
     for (name, text), unit in zip(texts.items(), ("rad", "rad/s", "m"), strict=True):
@@ -172,16 +172,18 @@ def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np
         block.wire(*d.ports(name)[0])
     d.add("sum", "away", signs="+-").wire("signal:site.tool.position", "aim")
     d.connect("away", d.add("norm", "miss"))
-    for name, what in (("q", "position"), ("rate", "velocity")):
-        d.add("signal", name, signal=[f"joint.{joint}.{what}" for joint in NAMES])
-    for name, wanted, found in (("behind", "plan", "q"), ("slow", "plan_rate", "rate")):
-        d.add("sum", name, signs="+-").wire(wanted, found)
+    for name, quantity in (("q", "position"), ("rate", "velocity")):
+        d.add("signal", name, signal=[f"joint.{joint}.{quantity}" for joint in NAMES])
+    for name, desired, measured in (("behind", "plan", "q"), ("slow", "plan_rate", "rate")):
+        d.add("sum", name, signs="+-").wire(desired, measured)
 
 
 def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
     """Add the desired acceleration, and the efforts from the inverse dynamics."""
-    d.connect("behind", d.add("integrator", "sum", gain=QUICK**3, initial=[0.0] * len(LINKS), lower=-50.0, upper=50.0))
-    law = f"plan_gain + {3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind + sum"
+    d.connect(
+        "behind", d.add("integrator", "sum", gain=DECAY_RATE**3, initial=[0.0] * len(LINKS), lower=-50.0, upper=50.0)
+    )
+    law = f"plan_gain + {3.0 * DECAY_RATE!r} * slow + {3.0 * DECAY_RATE**2!r} * behind + sum"
     d.add("expression", "wanted", text=law).wire(plan_gain="plan_gain", slow="slow", behind="behind", sum="sum")
     effort = d.add("inverse_dynamics", "effort", **heavy_chain(b, "base", "tool"))
     effort.wire("q", "rate", "wanted", d.add("constant", "load", value=load, unit="kg"))
@@ -189,11 +191,13 @@ def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
 
 def _add_pid(d: Diagram, b: ModelBuilder, posture: np.ndarray) -> None:
     """Add PID control of each joint."""
-    inertias, held = inertias_at(b, posture)
+    inertias, gravity = inertias_at(b, posture)
     d.add("constant", "inertia", value=inertias.tolist())
     d.add("product", "pressing").wire("inertia", "behind")
-    d.connect("pressing", d.add("integrator", "sum", gain=QUICK**3, initial=held.tolist(), lower=-150.0, upper=150.0))
-    law = f"inertia * ({3.0 * QUICK!r} * slow + {3.0 * QUICK**2!r} * behind) + sum"
+    d.connect(
+        "pressing", d.add("integrator", "sum", gain=DECAY_RATE**3, initial=gravity.tolist(), lower=-150.0, upper=150.0)
+    )
+    law = f"inertia * ({3.0 * DECAY_RATE!r} * slow + {3.0 * DECAY_RATE**2!r} * behind) + sum"
     d.add("expression", "effort", text=law).wire(inertia="inertia", slow="slow", behind="behind", sum="sum")
 
 
@@ -205,8 +209,8 @@ def _add_drives(d: Diagram) -> None:
         "idle": [link.motor.idle / GEAR for link in LINKS],
     }
     voltage = d.add("expression", "voltage", text=DRIVE)
-    for name, listed in values.items():
-        d.connect(d.add("constant", name, value=listed), voltage[name])
+    for name, constants in values.items():
+        d.connect(d.add("constant", name, value=constants), voltage[name])
     voltage.wire(effort="effort", rate="rate")
     d.connect("voltage", d.add("command", "motors", command=list(NAMES)))
     d.add("expression", "use", text="abs(effort) / limit", unit="-").wire(effort="effort", limit="limit")

@@ -13,7 +13,7 @@ import numpy as np
 import gpusim
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene, require
-from gpusim.scenes._bodies import AXIAL_SHARE, PLANE_AXIS, cylinder_plots, in_plane
+from gpusim.scenes._bodies import AXIAL_RATIO, PLANE_AXIS, cylinder_plots, in_plane
 from gpusim.scenes._checks import Recording, at, near
 
 NAME = "boom_crane"
@@ -113,8 +113,8 @@ def _add_boom(b: gpusim.ModelBuilder, length: float, boom_mass: float, tip_mass:
     """Add the boom and the tip mass as one body."""
     mass = boom_mass + tip_mass
     com = (0.5 * boom_mass + tip_mass) * length / mass
-    across = (boom_mass / 3.0 + tip_mass) * length**2 - mass * com**2
-    inertia = (AXIAL_SHARE * across, across, across)
+    transverse = (boom_mass / 3.0 + tip_mass) * length**2 - mass * com**2
+    inertia = (AXIAL_RATIO * transverse, transverse, transverse)
     return b.add_body(mass=mass, inertia=inertia, com=(com, 0.0, 0.0), xform=in_plane(0.0, 0.0, angle), label="boom")
 
 
@@ -156,7 +156,7 @@ def _follows_the_reference(run: Recording) -> bool:
 
 
 _CHECKS = (
-    Check("the shut valve holds the boom before the command", _holds),
-    Check("piston and boom close their triangle", _closes_the_triangle),
-    Check("the piston goes as in the reference", _follows_the_reference),
+    Check("the closed valve holds the boom before the command", _holds),
+    Check("piston position and boom angle satisfy the law of cosines", _closes_the_triangle),
+    Check("the piston positions agree with the reference", _follows_the_reference),
 )

@@ -14,7 +14,7 @@ import numpy as np
 import gpusim
 from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene
 from gpusim.scenes._bodies import PLANE_AXIS, in_plane, thin_rod_inertia
-from gpusim.scenes._checks import GAPS, Recording, keeps_energy, keeps_whole, near
+from gpusim.scenes._checks import GAPS, Recording, joints_stay_closed, keeps_energy, near
 
 NAME = "chain"
 BALL_RADIUS = 0.25
@@ -57,8 +57,8 @@ def build(
         pose = in_plane(links * along[0], links * along[1], angle)
         ball = b.add_body(mass=mass, inertia=(0.4 * mass * BALL_RADIUS**2,) * 3, xform=pose, label="ball")
         _add_joint(b, joint, links, previous, ball, link_length, damping)
-    length, share = links * link_length, links / mass_ratio if mass_ratio else math.inf
-    swings = Check("the ball swings down as on a rod", lambda run: _swings_down(run, length, share))
+    length, mass_fraction = links * link_length, links / mass_ratio if mass_ratio else math.inf
+    swings = Check("the ball swings down like on a rod", lambda run: _swings_down(run, length, mass_fraction))
     return Scene(
         name=NAME,
         description="A chain of light links carries a heavy ball, or swings freely.",
@@ -67,7 +67,7 @@ def build(
         duration=10.0,
         plots=_plots(links, joint, mass_ratio > 0.0),
         camera=Camera((0.0, -3.0 * links * link_length, 0.0), (0.0, 0.0, -0.5 * links * link_length)),
-        checks=[keeps_whole(1e-3), keeps_energy(0.1, until=2.0), swings],
+        checks=[joints_stay_closed(1e-3), keeps_energy(0.1, until=2.0), swings],
     )
 
 
@@ -95,13 +95,13 @@ def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
     return plots
 
 
-def _swings_down(run: Recording, length: float, share: float) -> bool:
+def _swings_down(run: Recording, length: float, mass_fraction: float) -> bool:
     """Check the time at which the ball passes below the anchor.
 
     A heavy ball keeps the chain straight, like a rod that swings down from horizontal.
     """
     x = run["body.ball.position"][:, 0, 0]
-    passed = int(np.argmax(x < 0.0))
-    time = np.interp(0.0, x[[passed, passed - 1]], run["time"][[passed, passed - 1]])
-    expected = 1.8540746773 * math.sqrt(length * (1.0 + share / 3.0) / (1.0 + share / 2.0) / 9.81)
-    return passed > 0 and near(time, expected, 1e-3 * expected)
+    crossing = int(np.argmax(x < 0.0))
+    time = np.interp(0.0, x[[crossing, crossing - 1]], run["time"][[crossing, crossing - 1]])
+    expected = 1.8540746773 * math.sqrt(length * (1.0 + mass_fraction / 3.0) / (1.0 + mass_fraction / 2.0) / 9.81)
+    return crossing > 0 and near(time, expected, 1e-3 * expected)

@@ -151,7 +151,7 @@ def _spool_lags(run: Recording) -> bool:
 
 
 _CHECKS = (
-    Check("piston and crane close their triangle", _closes_the_triangle),
-    Check("the piston goes as in the reference", _follows_the_reference),
+    Check("piston position and crane angle are consistent", _closes_the_triangle),
+    Check("the piston positions agree with the reference", _follows_the_reference),
     Check("the spool lags by the valve's time constant", _spool_lags),
 )

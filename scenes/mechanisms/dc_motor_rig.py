@@ -78,7 +78,7 @@ def build(
             Plot("Shaft angle", "rad", ["joint.hinge.position"]),
             Plot("Motor speed", "rad/s", ["motor.motor.speed"]),
             Plot("Motor torque", "N m", ["motor.motor.torque"]),
-            Plot("Command", "share of full voltage", ["motor.motor.command"]),
+            Plot("Command", "fraction of maximum voltage", ["motor.motor.command"]),
         ],
         camera=Camera((0.5, -3.0, 0.5), (0.0, 0.0, 0.0)),
         schedule=drive({"motor": table}),
@@ -91,9 +91,9 @@ def _follows_the_closed_form(run: Recording) -> bool:
     inertia = 2.0 * 0.008 / 400.0 + 1.5 / 100.0**2
     a = np.array([[-1000.0, -2.0 / 400.0 * 1000.0, 0.0], [1.0 / inertia, 0.0, 0.0], [0.0, 0.01, 0.0]])
     time, state, expected = run["time"], np.zeros(5), [np.zeros(3)]
-    whole = np.zeros((5, 5))
-    whole[:3, :3], whole[0, 3], whole[1, 4] = a, 2000.0, -0.2 / inertia
-    step, table = expm(whole * (time[1] - time[0])), Schedule(COMMANDS, kind="constant")
+    augmented = np.zeros((5, 5))
+    augmented[:3, :3], augmented[0, 3], augmented[1, 4] = a, 2000.0, -0.2 / inertia
+    step, table = expm(augmented * (time[1] - time[0])), Schedule(COMMANDS, kind="constant")
     for t in time[:-1]:
         state[3:] = table(t + 1e-9), 1.0
         state = step @ state
@@ -106,4 +106,4 @@ def _follows_the_closed_form(run: Recording) -> bool:
     return follows and near(at(run, "motor.motor.torque", 0.5), 0.2, 2e-3) and near(torque[-1], 0.2, 2e-3)
 
 
-_CHECKS = (Check("shaft, speed and torque go as the linear equations say", _follows_the_closed_form),)
+_CHECKS = (Check("angle, speed and torque agree with the linear equations", _follows_the_closed_form),)

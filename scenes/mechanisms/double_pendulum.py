@@ -61,7 +61,7 @@ def build(
             Plot("Energy", "J", ["sim.kinetic_energy", "sim.potential_energy"], labels=["kinetic", "potential"]),
         ],
         camera=Camera((0.0, -6.0, 0.0), (0.0, 0.0, -0.5)),
-        checks=[keeps_energy(2e-3), Check("the rods swing as in the reference for 2 s", _follows_the_reference)],
+        checks=[keeps_energy(2e-3), Check("the angles agree with the reference for 2 s", _follows_the_reference)],
     )
 
 

@@ -23,7 +23,7 @@ GRAVITY = 9.81
 #: Height of the load's reference point above the base pin at piston position 0, m (arbitrary).
 RETRACTED_LENGTH = 1.0
 
-_OTHER_WORDS = {"closed_centre": "closed_center"}
+_ALIASES = {"closed_centre": "closed_center"}
 Variant = Literal["step", "ramped", "closed_center", "closed_centre"]
 
 
@@ -126,13 +126,13 @@ _VARIANTS: dict[str, _Lift] = {
     ),
 }
 
-_BY_VARIANT = (
+_VARIANT_PARAMETERS = (
     "mass", "piston_mass", "dry_friction", "viscous_friction", "command_time", "position", "stroke", "supply_pressure",
     "tank_pressure", "bulk_modulus", "overlap_supply", "overlap_drain", "anticavitation_gain",
 )  # fmt: skip
 
 
-_OF_CYLINDER = (
+_CYLINDER_FIELDS = (
     "area_a", "area_b", "volume_a", "volume_b", "bulk_modulus", "viscous_friction", "dry_friction", "supply_pressure",
     "tank_pressure", "overlap_supply", "overlap_drain", "anticavitation_gain", "brake_force", "piston_mass",
 )  # fmt: skip
@@ -145,7 +145,7 @@ def _default(name: str) -> str:
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
 
-DEFAULTS = {name: _default(name) for name in _BY_VARIANT}
+DEFAULTS = {name: _default(name) for name in _VARIANT_PARAMETERS}
 
 
 def build(
@@ -194,10 +194,10 @@ def build(
             computes the valve command, so that the load follows the input "height".
     """
     arguments = locals()
-    given = {name: arguments[name] for name in _BY_VARIANT if arguments[name] is not None}
-    lift = replace(_VARIANTS[_OTHER_WORDS.get(variant, variant)], **given)
-    require(0.0 <= lift.position <= lift.stroke, NAME, "position", lift.position, "must lie between 0 and the stroke")
-    table = Schedule([(lift.command_time + t, command * share) for t, share in lift.commands])
+    overrides = {name: arguments[name] for name in _VARIANT_PARAMETERS if arguments[name] is not None}
+    lift = replace(_VARIANTS[_ALIASES.get(variant, variant)], **overrides)
+    require(0.0 <= lift.position <= lift.stroke, NAME, "position", lift.position, "must be between 0 and the stroke")
+    table = Schedule([(lift.command_time + t, command * fraction) for t, fraction in lift.commands])
     if control == "diagram":
         return _by_diagram(lift, coupling)
     return Scene(
@@ -216,8 +216,8 @@ def build(
 def full_speed(lift: _Lift) -> float:
     """Return the load's upward speed (m/s) with the valve fully open."""
     force = lift.mass * GRAVITY + lift.dry_friction
-    left = lift.supply_pressure * lift.area_a - lift.tank_pressure * lift.area_b - force
-    return _flow_gain(lift) * math.sqrt(max(left, 0.01 * force) / (lift.area_a**3 + lift.area_b**3))
+    net_force = lift.supply_pressure * lift.area_a - lift.tank_pressure * lift.area_b - force
+    return _flow_gain(lift) * math.sqrt(max(net_force, 0.01 * force) / (lift.area_a**3 + lift.area_b**3))
 
 
 def _flow_gain(lift: _Lift) -> float:
@@ -231,13 +231,13 @@ def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
     stiffness = math.sqrt(lift.mass * lift.bulk_modulus / volume)
     oil = lift.overlap_supply, lift.supply_pressure, _pressure_a(lift), stiffness
     b.add_diagram(lift_control(lift.stroke, lift.position, speed, *oil))
-    way = 0.6 * (lift.stroke - lift.position)
-    turn = 2.5 + way / (0.5 * speed)
-    end = turn + 2.0 + 0.5 * way / (0.5 * speed)
-    heights = Schedule([(0.5, lift.position), (0.5, lift.position + way), (turn, lift.position + way),
-                        (turn, lift.position + 0.5 * way)])  # fmt: skip
+    travel = 0.6 * (lift.stroke - lift.position)
+    return_time = 2.5 + travel / (0.5 * speed)
+    end = return_time + 2.0 + 0.5 * travel / (0.5 * speed)
+    heights = Schedule([(0.5, lift.position), (0.5, lift.position + travel), (return_time, lift.position + travel),
+                        (return_time, lift.position + 0.5 * travel)])  # fmt: skip
     wires = "diagram.lift_control"
-    heard = [f"{wires}.height", f"{wires}.wish", "joint.rail.position"]
+    signals = [f"{wires}.height", f"{wires}.wish", "joint.rail.position"]
     return Scene(
         name=NAME,
         description="A hydraulic cylinder follows a height that the operator sets.",
@@ -245,32 +245,32 @@ def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
         config=gpusim.SolverConfig(dt=1e-3),
         duration=end,
         plots=[
-            Plot("Height", "m", heard, labels=["by hand", "wish", "load"]),
+            Plot("Height", "m", signals, labels=["input", "setpoint", "load"]),
             Plot("Lamps", "on", [f"{wires}.late", f"{wires}.high"], labels=["late", "pressure"]),
             *_plots(),
         ],
         camera=Camera((2.5, -3.0, 1.8), (0.0, 0.0, 1.0)),
         schedule=drive({"height": heights}),
-        checks=_following(heights, turn, end, speed),
+        checks=_following(heights, return_time, end, speed),
     )
 
 
-def _following(heights: Schedule, turn: float, end: float, speed: float) -> tuple[Check, ...]:
+def _following(heights: Schedule, return_time: float, end: float, speed: float) -> tuple[Check, ...]:
     """Return the checks for ``control="diagram"``."""
 
     def arrives(run: Mapping[str, np.ndarray]) -> bool:
-        place, wanted = run["joint.rail.position"], run["diagram.lift_control.height"]
-        ends = [np.searchsorted(run["time"], t) - 1 for t in (turn, end)]
-        asked = np.allclose(wanted[ends[1]], heights.value(end), rtol=0.0, atol=1e-9)
-        return bool(asked and np.all(np.abs(place - wanted)[ends] < 2e-3))
+        position, target = run["joint.rail.position"], run["diagram.lift_control.height"]
+        ends = [np.searchsorted(run["time"], t) - 1 for t in (return_time, end)]
+        commanded = np.allclose(target[ends[1]], heights.value(end), rtol=0.0, atol=1e-9)
+        return bool(commanded and np.all(np.abs(position - target)[ends] < 2e-3))
 
     def follows(run: Mapping[str, np.ndarray]) -> bool:
         gap = np.abs(run["joint.rail.position"] - run["diagram.lift_control.wish"])[1:]  # starts after one sample
         return bool(gap.max() < 0.008 and np.abs(run["cylinder.lift.velocity"]).max() < 0.75 * speed)
 
     return (
-        Check("the load is at the height that is asked for, at the end of both ways", arrives),
-        Check("it follows the wish within 8 mm, no faster than allowed", follows),
+        Check("the load reaches both commanded heights", arrives),
+        Check("the load follows the setpoint within 8 mm and below the maximum speed", follows),
         Check("no alarm", lambda run: not any(run[f"diagram.lift_control.{n}"].any() for n in ("late", "high"))),
     )
 
@@ -283,9 +283,9 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
     load = b.add_body(mass=lift.mass, inertia=(lift.mass / 6.0,) * 3, xform=start, label="load")
     zero = gpusim.Transform((0.0, 0.0, RETRACTED_LENGTH))
     b.add_joint_prismatic(-1, load, parent_xform=zero, axis=(0.0, 0.0, 1.0), label="rail")
-    same = {name: getattr(lift, name) for name in _OF_CYLINDER}
+    parameters = {name: getattr(lift, name) for name in _CYLINDER_FIELDS}
     b.add_hydraulic_cylinder(
-        -1, load, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), **same, length_offset=RETRACTED_LENGTH, stroke_min=0.0,
+        -1, load, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), **parameters, length_offset=RETRACTED_LENGTH, stroke_min=0.0,
         stroke_max=lift.stroke, flow_gain=_flow_gain(lift), valve_frequency=2.0 * math.pi * 25.0, valve_damping=0.8,
         transition_pressure=1e4, pressure_a=_pressure_a(lift), pressure_b=_pressure_b(lift), coupling=coupling,
         label="lift",
@@ -318,16 +318,18 @@ def _between(run: Mapping[str, np.ndarray], signal: str, start: float, stop: flo
 
 
 _CHECKS = (
-    Check("nothing moves before the command", lambda run: bool(np.all(np.abs(_between(run, "position", 0, 1)) < 1e-5))),
     Check(
-        "pressure A jumps, then eases as the load gains speed",
+        "the load rests before the command", lambda run: bool(np.all(np.abs(_between(run, "position", 0, 1)) < 1e-5))
+    ),
+    Check(
+        "pressure A has a peak at the start of the motion",
         lambda run: bool(
             _between(run, "pressure_a", 1.0, 1.1).max() > 1.02 * _between(run, "pressure_a", 2, 2.5).max()
         ),
     ),
     Check("pressure B rises with the speed", lambda run: bool(_between(run, "pressure_b", 2, 2.5).min() > 3e6)),
     Check(
-        "at the stop chamber A reaches supply and chamber B tank pressure",
+        "at the stop, chamber A has supply pressure and chamber B has tank pressure",
         lambda run: bool(
             np.all(np.abs(run["cylinder.lift.pressure_a"][-1] - 1e7) < 1e4)
             and np.all(np.abs(run["cylinder.lift.pressure_b"][-1] - 1e5) < 1e3)

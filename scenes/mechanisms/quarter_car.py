@@ -86,7 +86,7 @@ def build(
         ],
         camera=Camera((1.5, -3.0, 1.0), (0.0, 0.0, 0.5)),
         schedule=_road_step(step_height, step_time),
-        checks=[Check("body and wheel rise as the linear equations say", _follows_the_closed_form)],
+        checks=[Check("the heights of body and wheel agree with the linear equations", _follows_the_closed_form)],
     )
 
 
@@ -123,10 +123,10 @@ def _follows_the_closed_form(run: Recording) -> bool:
     pull = np.array([[-spring, spring, -damping, damping], [spring, -spring - tire, damping, -damping - tire_damping]])
     a = np.vstack([np.eye(2, 4, 2), pull / np.array([[body], [wheel]])])
     values, vectors = np.linalg.eig(a)
-    shares = np.linalg.solve(vectors, np.array([-0.05, -0.05, 0.0, 0.0], complex))
+    amplitudes = np.linalg.solve(vectors, np.array([-0.05, -0.05, 0.0, 0.0], complex))
     since = np.maximum(run["time"] - 0.1, 0.0)
-    moved = ((vectors * shares)[None] * np.exp(values * since[:, None])[:, None]).sum(axis=2).real + 0.05
-    found = np.stack([run["joint.body.position"][:, 0], run["joint.wheel.position"][:, 0]], axis=1)
-    borne = run["spring.tire.force"][-1], run["spring.spring.force"][-1]
-    rests = near(borne[0], (body + wheel) * GRAVITY, 5.0) and near(borne[1], body * GRAVITY, 5.0)
-    return rests and near(found, moved[:, :2], 1e-4)
+    moved = ((vectors * amplitudes)[None] * np.exp(values * since[:, None])[:, None]).sum(axis=2).real + 0.05
+    positions = np.stack([run["joint.body.position"][:, 0], run["joint.wheel.position"][:, 0]], axis=1)
+    forces = run["spring.tire.force"][-1], run["spring.spring.force"][-1]
+    rests = near(forces[0], (body + wheel) * GRAVITY, 5.0) and near(forces[1], body * GRAVITY, 5.0)
+    return rests and near(positions, moved[:, :2], 1e-4)

@@ -44,8 +44,8 @@ def build(
         crank_rate: initial rate of the crank, rad/s.
     """
     require(rod_length > crank_length, NAME, "rod_length", rod_length, "must be above the crank's length")
-    reach = crank_length + rod_length
-    require(reach < WALL, NAME, "rod_length", rod_length, f"must keep the slider in front of the wall at {WALL} m")
+    max_extent = crank_length + rod_length
+    require(max_extent < WALL, NAME, "rod_length", rod_length, f"must keep the slider in front of the wall at {WALL} m")
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     sin_a, cos_a = math.sin(crank_angle), math.cos(crank_angle)
     pin = (crank_length * cos_a, crank_length * sin_a)
@@ -79,7 +79,7 @@ def build(
     )
     return Scene(
         name=NAME,
-        description="A slider-crank with a spring on its slider swings to and fro.",
+        description="A slider-crank with a spring on its slider oscillates.",
         builder=b,
         config=gpusim.SolverConfig(dt=1e-3),
         duration=10.0,
@@ -92,8 +92,10 @@ def build(
         camera=Camera((0.2, -1.0, 0.3), (0.2, 0.0, 0.0)),
         checks=[
             keeps_energy(0.02),
-            Check("crank and slider close their triangle", lambda run: _closes(run, crank_length, rod_length)),
-            Check("the spring pulls by Hooke's law", lambda run: _pulls(run, spring_stiffness, spring_rest_length)),
+            Check("slider position and crank angle agree", lambda run: _closes(run, crank_length, rod_length)),
+            Check(
+                "the spring force follows Hooke's law", lambda run: _pulls(run, spring_stiffness, spring_rest_length)
+            ),
         ],
     )
 
@@ -130,6 +132,6 @@ def _closes(run: Recording, crank: float, rod: float) -> bool:
     return near(run["joint.slider.position"], expected, 1e-6)
 
 
-def _pulls(run: Recording, stiffness: float, rest: float) -> bool:
+def _pulls(run: Recording, stiffness: float, rest_length: float) -> bool:
     """Check the spring force with a tolerance of 1 N."""
-    return near(run["spring.spring.force"], -stiffness * (WALL - run["joint.slider.position"] - rest), 1.0)
+    return near(run["spring.spring.force"], -stiffness * (WALL - run["joint.slider.position"] - rest_length), 1.0)

@@ -17,15 +17,15 @@ import gpusim
 from gpusim import machines as m
 from gpusim.command_schedule import Schedule, drive
 from gpusim.scene import Camera, Check, NotNegative, Plot, Positive, Range, Scene, require
-from gpusim.scenes._checks import GAPS, Recording, keeps_whole
+from gpusim.scenes._checks import GAPS, Recording, joints_stay_closed
 
 NAME = "suspension_rig"
 GRAVITY = 9.81
-THROW = 9000.0
+STOP_FORCE = 9000.0
 """Force that pushes the chassis onto its stops, N."""
-PRESSED, LIFTED = (3.0, 3.5), (3.5, 4.0)
+PRESS_TIMES, LIFT_TIMES = (3.0, 3.5), (3.5, 4.0)
 """Start and end times (s) of the forces onto the upper and the lower stop."""
-SHAKES = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
+SHAKER_SCHEDULE = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
 """Schedule of the shaker: times (s) and heights (m)."""
 SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
 HUB = m.Hub((0.0, 0.60, 0.30), 18.0, (0.3, 0.5, 0.35))
@@ -65,25 +65,25 @@ def build(
     """
     hinged = kind != "sliding_pillar"
     require(hinged or spring == "coil", NAME, "spring", spring, "must be 'coil' for a sliding pillar")
-    given = parts(kind, spring, load, stiffness, damping, (-travel_down, travel_up))
+    options = parts(kind, spring, load, stiffness, damping, (-travel_down, travel_up))
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -GRAVITY))
-    chassis, susp = _add_rig(b, ADD[kind], steered, payload * load, given)
-    b.add_force(chassis, (0.0, 0.0, -THROW), label="press")
-    b.add_force(chassis, (0.0, 0.0, THROW), label="lift")
+    chassis, susp = _add_rig(b, ADD[kind], steered, payload * load, options)
+    b.add_force(chassis, (0.0, 0.0, -STOP_FORCE), label="press")
+    b.add_force(chassis, (0.0, 0.0, STOP_FORCE), label="lift")
     forces = {
         name: Schedule([(0.0, 0.0), (start, 1.0), (end, 0.0)], kind="constant")
-        for name, (start, end) in (("press", PRESSED), ("lift", LIFTED))
+        for name, (start, end) in (("press", PRESS_TIMES), ("lift", LIFT_TIMES))
     }
     return Scene(
         name=NAME,
-        description="One of six suspensions settles, is thrown onto its stops and shaken.",
+        description="One of six suspensions settles, hits both stops and is shaken.",
         builder=b,
         config=gpusim.SolverConfig(dt=2e-3),
         duration=8.0,
         plots=_plots(b.joints[susp.travel].label, f"susp_{spring}"),
         camera=Camera((1.7, -0.5, 0.75), (0.0, 0.36, 0.38)),
-        schedule=drive(forces | {"shaker": Schedule(SHAKES)}),
-        checks=[*_checks(susp.static(payload * load).travel, -travel_down, travel_up), keeps_whole(1e-4)],
+        schedule=drive(forces | {"shaker": Schedule(SHAKER_SCHEDULE)}),
+        checks=[*_checks(susp.static(payload * load).travel, -travel_down, travel_up), joints_stay_closed(1e-4)],
     )
 
 
@@ -103,45 +103,45 @@ def travel_of(run: Recording) -> np.ndarray:
     return travel
 
 
-def _checks(rest: float, low: float, high: float) -> list[Check]:
+def _checks(rest_travel: float, low: float, high: float) -> list[Check]:
     """Return the checks for given wheel travels (m) at rest, at the lower stop and at the upper stop."""
 
     def settles(run: Recording) -> bool:
-        late = (run["time"] > 2.0) & (run["time"] < PRESSED[0] - 0.05)
-        return bool(np.all(np.abs(travel_of(run)[late] - rest) < 1e-4))
+        late = (run["time"] > 2.0) & (run["time"] < PRESS_TIMES[0] - 0.05)
+        return bool(np.all(np.abs(travel_of(run)[late] - rest_travel) < 1e-4))
 
     def stops(run: Recording) -> bool:
-        thrown = travel_of(run)[(run["time"] > PRESSED[0]) & (run["time"] < 4.5)]
+        thrown = travel_of(run)[(run["time"] > PRESS_TIMES[0]) & (run["time"] < 4.5)]
         return bool(abs(thrown.max() - high) < 5e-4 and abs(thrown.min() - low) < 5e-4)
 
     def follows(run: Recording) -> bool:
         """Check that the plate follows its schedule within 0.1 mm, and that the chassis moves more than the plate."""
-        lifted = (run["time"] > SHAKES[1][0] + 0.1) & (run["time"] < SHAKES[2][0])
-        height = run["joint.guide.position"][run["time"] > SHAKES[0][0], 0]
-        stands = np.abs(run["joint.plate.position"][lifted] - SHAKES[1][1]).max() < 1e-4
-        return bool(stands and np.ptp(height) > SHAKES[1][1])
+        lifted = (run["time"] > SHAKER_SCHEDULE[1][0] + 0.1) & (run["time"] < SHAKER_SCHEDULE[2][0])
+        height = run["joint.guide.position"][run["time"] > SHAKER_SCHEDULE[0][0], 0]
+        stands = np.abs(run["joint.plate.position"][lifted] - SHAKER_SCHEDULE[1][1]).max() < 1e-4
+        return bool(stands and np.ptp(height) > SHAKER_SCHEDULE[1][1])
 
     return [
-        Check("it settles where the hand calculation has it, within 0.1 mm", settles),
-        Check("its stops end the travel within 0.5 mm", stops),
-        Check("the wheel follows the shaker, and the chassis swings over it", follows),
+        Check("the travel at rest agrees with the analytic model within 0.1 mm", settles),
+        Check("the stops limit the travel within 0.5 mm", stops),
+        Check("the wheel follows the shaker, and the chassis oscillates", follows),
     ]
 
 
 def _add_rig(
-    b: gpusim.ModelBuilder, add: Callable[..., m.Suspension], steered: bool, load: float, given: dict[str, Any]
+    b: gpusim.ModelBuilder, add: Callable[..., m.Suspension], steered: bool, load: float, options: dict[str, Any]
 ) -> tuple[int, m.Suspension]:
     """Add chassis with guide, suspension, pad and shaker."""
     # mass of the chassis: load minus the weight of the parts
-    sprung = add(gpusim.ModelBuilder(gravity=b.gravity), -1, steered, given).linkage.sprung(load)
+    sprung = add(gpusim.ModelBuilder(gravity=b.gravity), -1, steered, options).linkage.sprung(load)
     chassis = b.add_body(sprung, (20.0, 20.0, 20.0), com=(0.0, 0.0, 0.5), label="chassis")
     b.add_visual(chassis, "box", (0.3, 0.05, 0.25), xform=gpusim.Transform((0.0, 0.1, 0.55)), color="#c75437")
     b.add_visual(chassis, "box", (0.05, 0.25, 0.05), xform=gpusim.Transform((0.0, 0.3, 0.75)), color="#c75437")
     b.add_joint_prismatic(-1, chassis, axis=(0, 0, 1), at=(0.0, 0.0, 0.0), label="guide")
-    susp = add(b, chassis, steered, given)
+    susp = add(b, chassis, steered, options)
     center = b.bodies[susp.hub].xform.position
-    across = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (1, 0, 0), 0.5 * math.pi)
-    b.add_visual(susp.hub, "cylinder", RADIUS, HALF_WIDTH, xform=across, color="#2b2b2b")
+    axle_along_y = gpusim.Transform.from_axis_angle((0.0, 0.0, 0.0), (1, 0, 0), 0.5 * math.pi)
+    b.add_visual(susp.hub, "cylinder", RADIUS, HALF_WIDTH, xform=axle_along_y, color="#2b2b2b")
     plate = b.add_body(50.0, (2.0, 2.0, 4.0), xform=gpusim.Transform((center[0], center[1], PLATE)), label="plate")
     b.add_visual(plate, "box", (0.4, 0.25, 0.02), color="#8a8f98")
     rail = b.add_joint_prismatic(
@@ -179,41 +179,41 @@ def _tie_rod(steered: bool, inner: tuple[float, float, float], outer: tuple[floa
     return m.TieRod(inner, outer) if steered else None
 
 
-def _swing_axle(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+def _swing_axle(b: gpusim.ModelBuilder, chassis: int, steered: bool, options: dict[str, Any]) -> m.Suspension:
     rod = _tie_rod(steered, (-0.14, 0.20, 0.30), (-0.14, 0.58, 0.30))
     arm = m.Arm((0.0, 0.1, 0.33), (0.0, 0.56, 0.30), 6.0)
-    return m.add_swing_axle(b, chassis, arm=arm, tie_rod=rod, label="susp", **given)
+    return m.add_swing_axle(b, chassis, arm=arm, tie_rod=rod, label="susp", **options)
 
 
-def _trailing_arm(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+def _trailing_arm(b: gpusim.ModelBuilder, chassis: int, steered: bool, options: dict[str, Any]) -> m.Suspension:
     rod = _tie_rod(steered, (0.15, 0.15, 0.36), (0.12, 0.50, 0.34))
     arm = m.Arm((0.4, 0.5, 0.38), (0.0, 0.53, 0.3), 6.0)
-    return m.add_trailing_arm(b, chassis, arm=arm, tie_rod=rod, label="susp", **given)
+    return m.add_trailing_arm(b, chassis, arm=arm, tie_rod=rod, label="susp", **options)
 
 
-def _double_trailing(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+def _double_trailing(b: gpusim.ModelBuilder, chassis: int, steered: bool, options: dict[str, Any]) -> m.Suspension:
     rod = _tie_rod(steered, (0.13, 0.15, 0.33), (0.11, 0.47, 0.31))
     lower, upper = m.Arm((0.35, 0.5, 0.24), (0.0, 0.5, 0.22)), m.Arm((0.33, 0.5, 0.42), (0.0, 0.49, 0.40), 2.0)
-    return m.add_double_trailing_arm(b, chassis, lower=lower, upper=upper, tie_rod=rod, label="susp", **given)
+    return m.add_double_trailing_arm(b, chassis, lower=lower, upper=upper, tie_rod=rod, label="susp", **options)
 
 
-def _double_wishbone(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+def _double_wishbone(b: gpusim.ModelBuilder, chassis: int, steered: bool, options: dict[str, Any]) -> m.Suspension:
     rod = _tie_rod(steered, (-0.12, 0.27, 0.33), (-0.12, 0.52, 0.32))
     lower, upper = m.Arm((0.0, 0.25, 0.22), (0.01, 0.54, 0.20)), m.Arm((0.0, 0.30, 0.44), (-0.01, 0.51, 0.42), 2.0)
-    return m.add_double_wishbone(b, chassis, lower=lower, upper=upper, tie_rod=rod, label="susp", **given)
+    return m.add_double_wishbone(b, chassis, lower=lower, upper=upper, tie_rod=rod, label="susp", **options)
 
 
-def _sliding_pillar(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+def _sliding_pillar(b: gpusim.ModelBuilder, chassis: int, steered: bool, options: dict[str, Any]) -> m.Suspension:
     rod = _tie_rod(steered, (-0.13, 0.15, 0.30), (-0.13, 0.50, 0.30))
     pillar: dict[str, Any] = {"pillar": (0.0, 0.52, 0.3), "axis": (0.02, -0.05, 1.0)}
-    return m.add_sliding_pillar(b, chassis, tie_rod=rod, label="susp", **pillar, **given)
+    return m.add_sliding_pillar(b, chassis, tie_rod=rod, label="susp", **pillar, **options)
 
 
-def _macpherson(b: gpusim.ModelBuilder, chassis: int, steered: bool, given: dict[str, Any]) -> m.Suspension:
+def _macpherson(b: gpusim.ModelBuilder, chassis: int, steered: bool, options: dict[str, Any]) -> m.Suspension:
     rod = _tie_rod(steered, (-0.13, 0.22, 0.27), (-0.12, 0.52, 0.26))
     top, foot = COILS["macpherson_strut"]
     lower = m.Arm((0.0, 0.2, 0.22), (0.0, 0.55, 0.20))
-    return m.add_macpherson_strut(b, chassis, lower=lower, top=top, foot=foot, tie_rod=rod, label="susp", **given)
+    return m.add_macpherson_strut(b, chassis, lower=lower, top=top, foot=foot, tie_rod=rod, label="susp", **options)
 
 
 ADD: dict[str, Callable[..., m.Suspension]] = {
@@ -229,8 +229,8 @@ ADD: dict[str, Callable[..., m.Suspension]] = {
 def _plots(joint: str, spring: str) -> list[Plot]:
     guide, plate = "joint.guide.position", "joint.plate.position"
     return [
-        Plot("Heights over as built", "mm", [guide, plate], labels=["chassis", "shaker"], scale=1e3),
-        Plot("Coordinate of the suspension", "rad (m of a pillar)", [f"joint.{joint}.position"]),
-        Plot("Force of the spring", "N (N m of a torsion bar)", [f"spring.{spring}.force"]),
-        Plot("Greatest gap of a joint", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
+        Plot("Heights from the initial pose", "mm", [guide, plate], labels=["chassis", "shaker"], scale=1e3),
+        Plot("Coordinate of the suspension", "rad (m for a pillar)", [f"joint.{joint}.position"]),
+        Plot("Spring force", "N (N m for a torsion bar)", [f"spring.{spring}.force"]),
+        Plot("Largest joint gap", "mm", ["sim.joint_drift", "sim.joint_drift_peak"], scale=1e3, labels=GAPS),
     ]

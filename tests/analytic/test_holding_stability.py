@@ -18,7 +18,7 @@ from scipy.optimize import brentq
 
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim import machines as m
-from gpusim.machines.arm_cylinders import HOSE, guard, holding_pressures, piston_areas
+from gpusim.machines.arm_cylinders import HOSE_VOLUME, add_drive_valves, holding_pressures, piston_areas
 from gpusim.machines.holding import FREE_DROP, LAMINAR, RETURN, orifice_gain
 from tests.message_snapshot import naming
 
@@ -73,7 +73,7 @@ def linear(lift: Lift, valve: m.HoldingValve, command: float) -> np.ndarray:
     assert 0.0 < y < 1.0
     c_a = (DEAD_VOLUME + area_a * lift.extension) / BULK
     c_b = (DEAD_VOLUME + area_b * (lift.stroke - lift.extension)) / BULK
-    c_h, c_p = HOSE / BULK, PILOT_VOLUME / BULK
+    c_h, c_p = HOSE_VOLUME / BULK, PILOT_VOLUME / BULK
     out, poppet, back = slope(whole * y, d)[1], slope(whole, d)[0], slope(drain, behind)[1]
     lag, wide = valve.time_constant, valve.opening_range
     pilot = valve.pilot_ratio / wide / lag
@@ -120,7 +120,7 @@ def lowering(
         stroke_min=0.0, stroke_max=lift.stroke, dead_volume=DEAD_VOLUME, pressure=pressure,
         viscous_friction=lift.viscous, label="ram_cylinder",
     )  # fmt: skip
-    guard(pack, cylinder, "ram", spool, None, valve, pressure)
+    add_drive_valves(pack, cylinder, "ram", spool, None, valve, pressure)
     sim = Simulation(b.finalize(), config=SolverConfig(dt=dt))
     sim.control["more"] = 0.0
     sim.step(round(0.1 / dt))

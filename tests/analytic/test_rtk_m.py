@@ -5,7 +5,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import load_scene
-from gpusim.scenes.machines.rtk_m import LOADED, OUT, tilt
+from gpusim.scenes.machines.rtk_m import ARM_OUT, LOADED, tilt
 
 pytestmark = pytest.mark.nightly
 
@@ -38,7 +38,7 @@ def test_tips_without_outriggers_and_stands_with_them(outriggers: bool) -> None:
     while begin + sim.time < LOADED + 1.0:
         scene.schedule(sim, begin + sim.time)
         sim.step()
-        if begin + sim.time > OUT and not weighed:
+        if begin + sim.time > ARM_OUT and not weighed:
             weighed = True
             righting, tipping = moments(sim, EDGES[outriggers])
             assert (tipping < 0.8 * righting) if outriggers else (tipping > 1.2 * righting)

@@ -151,7 +151,7 @@ def test_not_compared_fails_a_strict_check(cli, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("gpusim.lint.compare._Pair._carrier", lambda pair, j: None)
     assert cli("check", file, "--against", "mujoco").exit_code == 0
     result = cli("check", file, "--against", "mujoco", "--strict")
-    assert result.exit_code == 1 and "'joint0' of MuJoCo's joints have no counterpart here" in result.stdout
+    assert result.exit_code == 1 and "'joint0' of MuJoCo's joints have no counterpart in gpusim" in result.stdout
 
 
 @pytest.mark.parametrize("arguments", [("missing.urdf",), ("missing.urdf", "--unknown")])

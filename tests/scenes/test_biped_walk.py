@@ -94,12 +94,12 @@ def test_the_pendulums_equation_is_solved_to_second_order(monkeypatch: pytest.Mo
 @pytest.mark.nightly
 def test_the_planned_pressure_is_inside_the_sole_that_bears() -> None:
     found = plan()
-    masses = _walk_plan._Masses(standing(biped_walk.BEND)[0])
+    masses = _walk_plan._Masses(standing(biped_walk.STANDING_BEND)[0])
     ground = _walk_plan._ground(found.time, found.steps, _walk_plan.Pace())
-    pressed = _walk_plan._zmp_of(masses, found.pelvis, found.feet, ground)
+    pressed = _walk_plan._zmp_of_masses(masses, found.pelvis, found.feet, ground)
     for side, _ in SIDES:
         other = "r" if side == "l" else "l"
-        alone = (found.bears[side] == 1.0) & (found.bears[other] == 0.0)
+        alone = (found.supports[side] == 1.0) & (found.supports[other] == 0.0)
         assert np.abs(pressed - found.zmp)[alone].max() < 1e-4
         off = pressed[alone] - found.feet[side][alone, :2]
         yaw = found.feet[side][alone, 3]
@@ -112,7 +112,7 @@ def test_the_planned_pressure_is_inside_the_sole_that_bears() -> None:
 def test_feet_that_bear_stand_still() -> None:
     found = plan()
     for side, _ in SIDES:
-        stands = found.bears[side] == 1.0
+        stands = found.supports[side] == 1.0
         moved = np.abs(np.diff(found.feet[side], axis=0)).max(axis=-1)
         assert moved[stands[1:] & stands[:-1]].max() == 0.0
         assert found.feet[side][:, 2].min() >= 0.0

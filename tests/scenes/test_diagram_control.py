@@ -7,7 +7,7 @@ import pytest
 
 import gpusim
 from gpusim.scene import Scene, load_scene
-from gpusim.scenes.machines._krt_control import ASIDE, STEERING_RATE, asked_speed
+from gpusim.scenes.machines._krt_control import MAX_LATERAL_ACCELERATION, STEERING_RATE, asked_speed
 from gpusim.scenes.machines.krt100m import WHEELBASE
 from tests.scenes.runs import recorded
 
@@ -119,7 +119,7 @@ def test_krt100m_steers_within_its_bounds() -> None:
     speed, angle = sim.read("diagram.driver.speed"), sim.read("diagram.driver.turned")
     assert np.allclose(speed, [asked_speed(0.5), asked_speed(1.0)], rtol=0.05)
     aside = speed**2 * np.tan(np.abs(angle)) / WHEELBASE
-    assert angle[0] > 0.3 and aside[0] < ASIDE
-    assert angle[1] == pytest.approx(-ASIDE * WHEELBASE / speed[1] ** 2, rel=0.02)
+    assert angle[0] > 0.3 and aside[0] < MAX_LATERAL_ACCELERATION
+    assert angle[1] == pytest.approx(-MAX_LATERAL_ACCELERATION * WHEELBASE / speed[1] ** 2, rel=0.02)
     yaw = sim.read("body.chassis.angular_velocity")[:, 2]
     assert np.allclose(yaw, speed * np.tan(angle) / WHEELBASE, rtol=0.15)

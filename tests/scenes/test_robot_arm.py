@@ -49,7 +49,7 @@ def path_of(case: str) -> Path:
 
 
 def off_path(case: str) -> float:
-    end = load_scene("robot_arm", **CASES[case]).duration - APPROACH - robot_arm.SETTLES
+    end = load_scene("robot_arm", **CASES[case]).duration - APPROACH - robot_arm.SETTLING_TIME
     return float(robot_arm.off(path_of(case), recording(case), end).max())
 
 
@@ -68,7 +68,7 @@ def test_the_checks_fail_without_a_start(case: str) -> None:
     run = {name: np.repeat(values[1:2], len(values), axis=0) for name, values in recording(case).items()}
     run["time"] = recording(case)["time"]
     broken = [c.statement for c in load_scene("robot_arm", **CASES[case]).checks if not c.passes(run)]
-    assert "the tool goes once round and comes home" in broken and len(broken) >= 2
+    assert "the tool follows the whole path and returns home" in broken and len(broken) >= 2
 
 
 @pytest.mark.nightly

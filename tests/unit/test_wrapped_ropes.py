@@ -247,10 +247,10 @@ WRONG: list[tuple[str, Any]] = [
     ("path = 0", lambda b: b.add_spatial_tendon(0)),
     ("(body, point)", lambda b: b.add_spatial_tendon([0, 1])),
     ("follows no point", lambda b: b.add_spatial_tendon([Wrap(-1, 0.1), (0, (0, 0, 0))])),
-    ("another one follows", lambda b: b.add_spatial_tendon([(-1, (0, 0, 0)), Wrap(-1, 0.1), Wrap(-1, 0.1)])),
+    ("another Wrap follows", lambda b: b.add_spatial_tendon([(-1, (0, 0, 0)), Wrap(-1, 0.1), Wrap(-1, 0.1)])),
     ("the end of the path", lambda b: b.add_spatial_tendon([(-1, (0, 0, 0)), Wrap(-1, 0.1)])),
     ("divisor", lambda b: b.add_spatial_tendon([(-1, (0, 0, 0)), Pulley(0.0), (0, (0, 0, 0))])),
-    ("no part", lambda b: b.add_spatial_tendon([(-1, (0, 0, 0)), (-1, (0, 0, 1))])),
+    ("no segment", lambda b: b.add_spatial_tendon([(-1, (0, 0, 0)), (-1, (0, 0, 1))])),
 ]
 
 

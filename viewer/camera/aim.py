@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusim.errors import unknown_name
 from gpusim.scene import Camera
-from gpusim.stage.floor import place_of
+from gpusim.stage.floor import plane_pose
 from gpusim.stage.poses import Poses
 from gpusim.stage.stage import Stage
 from gpusim.viewer.camera import VIEWS, PinholeCamera, closest, fitted, frame_bounds
@@ -82,7 +82,7 @@ def above_ground(
     for ground in stage.grounds:
         if not ground.level:
             continue
-        point, _ = place_of(ground, poses, 0)
+        point, _ = plane_pose(ground, poses, 0)
         if float((np.array(camera.target) - point) @ stage.up) < 0.0:
             continue
         least = _MARGIN * camera.distance

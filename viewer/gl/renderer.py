@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from OpenGL import GL
 
-from gpusim.stage.floor import Ground, place_of
+from gpusim.stage.floor import Ground, plane_pose
 from gpusim.stage.materials import BRIGHT, BRIGHTER, DIMMED_GROUND
 from gpusim.stage.poses import Bounds, Poses
 from gpusim.stage.stage import Stage
@@ -124,7 +124,7 @@ class Renderer:
         corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # depth / distance in the corners of the picture
         for ground in self.stage.grounds:
             if ground.level:
-                point, axes = place_of(ground, poses, 0)
+                point, axes = plane_pose(ground, poses, 0)
                 gaps.append(corner * abs(float(axes[:, 2] @ (camera.position - point))))
         return max(0.5 * min(gaps), 0.004 * camera.distance)
 
@@ -198,7 +198,7 @@ class Renderer:
         if self._shade is None:
             return None
         ground = next(ground for ground in self.stage.grounds if ground.level)
-        point, axes = place_of(ground, view.poses, 0)
+        point, axes = plane_pose(ground, view.poses, 0)
         bounds = self._shadow_bounds(view)
         GL.glDisable(GL.GL_CULL_FACE)
         to_shade = self._shade.draw(self._buffers, bounds, point, axes, view.eye)

@@ -9,11 +9,11 @@ from gpusim.envs.distributions import Scale, Uniform
 from gpusim.envs.task import Goals, Signals, Task
 from gpusim.scenes.machines._biped import SIDES, standing
 from gpusim.scenes.machines._walk_plan import LEG
-from gpusim.scenes.machines.biped_walk import BEND, TARGETS
+from gpusim.scenes.machines.biped_walk import STANDING_BEND, TARGET_RANGE
 from gpusim.typing import Array
 
 JOINTS = [f"{side}_{name}" for side, _ in SIDES for name in LEG]
-POSTURE, PELVIS = standing(BEND)
+POSTURE, PELVIS = standing(STANDING_BEND)
 HOME = np.array([POSTURE.get(name, 0.0) for name in JOINTS])
 HEIGHT = float(PELVIS.position[2])
 FALLEN = 0.8 * HEIGHT
@@ -29,7 +29,9 @@ class BipedWalk(Task):
     scene = "biped_walk"
     parameters = {"control": "joints"}
     decimation, episode = 10, 10.0
-    actions = {f"{name}_target": (angle - TARGETS, angle + TARGETS) for name, angle in zip(JOINTS, HOME, strict=True)}
+    actions = {
+        f"{name}_target": (angle - TARGET_RANGE, angle + TARGET_RANGE) for name, angle in zip(JOINTS, HOME, strict=True)
+    }
     signals = [
         *(f"body.pelvis.{name}" for name in ("position", "orientation", "linear_velocity", "angular_velocity")),
         *(f"joint.{name}.{what}" for what in ("position", "velocity") for name in JOINTS),

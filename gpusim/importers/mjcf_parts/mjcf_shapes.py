@@ -116,7 +116,7 @@ def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> in
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         index = context.builder.add_shape_hull(body, vertices(context, g), max_vertices=MAX_VERTICES, **common)
-    for warning in caught:  # "shape 'x': its hull has n vertices; m of them are kept, ...; fix"
+    for warning in caught:  # "shape 'x': its hull has n vertices; it was simplified ...; fix"
         what, _, effect = str(warning.message).partition(": ")[2].partition("; ")
         context.report_loss("contact", "GEOM", g, what, effect.partition("; ")[0])
     return index

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpusim import machines as m
 from gpusim.scenes._checks import Recording
-from gpusim.scenes.mechanisms.suspension_rig import SHAKER_DAMPING, SHAKER_STIFFNESS, SHAKES, travel_of
+from gpusim.scenes.mechanisms.suspension_rig import SHAKER_DAMPING, SHAKER_SCHEDULE, SHAKER_STIFFNESS, travel_of
 
 LAG = SHAKER_DAMPING / SHAKER_STIFFNESS
 """Time constant with which the plate follows its command, s."""
@@ -32,7 +32,7 @@ class Heave:
         return np.asarray(np.where(time[:, None] >= 0.0, both.real, 0.0))
 
     def shaken(self, time: np.ndarray) -> np.ndarray:
-        times, ways = np.array(SHAKES).T
+        times, ways = np.array(SHAKER_SCHEDULE).T
         bends = np.diff(np.diff(ways) / np.diff(times), prepend=0.0, append=0.0)
         return np.asarray(-sum(bend * self._bent(time - t) for t, bend in zip(times, bends, strict=True)))
 
@@ -60,7 +60,7 @@ def heaves(run: Recording, rest: m.Static) -> bool:
 
 def shakes(run: Recording, rest: m.Static) -> bool:
     heave, time, height = Heave.of(rest), run["time"], rest.travel - travel_of(run)
-    before, after = (time >= FREE) & (time < SHAKES[0][0]), time >= SHAKES[0][0]
+    before, after = (time >= FREE) & (time < SHAKER_SCHEDULE[0][0]), time >= SHAKER_SCHEDULE[0][0]
     state = np.linalg.lstsq(heave.free(time[before] - FREE), height[before], rcond=None)[0]
     reported = heave.free(time[after] - FREE) @ state + heave.shaken(time[after])
     return bool(np.abs(height[after] - reported).max() < 1e-3 + 0.05 * np.abs(reported).max())
