@@ -163,7 +163,7 @@ template <class T> ACCESS T greatest_number(Thread* t, T a, T b, u32 site) {
     if (__builtin_signbit(a) != __builtin_signbit(b)) ptx_note(t, ZEROS, site);
     return __builtin_signbit(a) ? b : a;
 }
-template <class T> INLINE T least_number(Thread* t, T a, T b, u32 site) {
+template <class T> INLINE T min_number(Thread* t, T a, T b, u32 site) {
     return -greatest_number<T>(t, -a, -b, site);
 }
 

@@ -138,7 +138,7 @@ def test_builds_are_listed_for_a_whole_card(gpu_check: ModuleType, monkeypatch: 
     with cases.Builds().instead("cuda"):
         own = cases.simulation_of(("walker", "float32", "direct", "fused"), "cuda", 8192)[0].backend
         assert own._processors == CARDS["h100"].gpu.processors == 132
-        assert own._shape.tiles > 132 and "slab" not in own._arrays
+        assert own._shape.tiles > 132 and "slab" not in own.memory.arrays
     assert fake_cupy.Device.attributes["MultiProcessorCount"] == before
 
 
