@@ -20,18 +20,18 @@ class Cache {
     u64 fetched = 0;  // bytes
 
     void use(u64 line, u32 sectors, bool store) {
-        auto found = places.find(line);
-        if (found == places.end()) {
+        auto found = entries.find(line);
+        if (found == entries.end()) {
             if (!room) {
                 fetched += store ? 0 : SECTOR * __builtin_popcount(sectors);
                 return;
             }
             if (lines.size() == room) {
-                places.erase(lines.back().first);
+                entries.erase(lines.back().first);
                 lines.pop_back();
             }
             lines.emplace_front(line, 0);
-            found = places.emplace(line, lines.begin()).first;
+            found = entries.emplace(line, lines.begin()).first;
         } else {
             lines.splice(lines.begin(), lines, found->second);
         }
@@ -43,7 +43,7 @@ class Cache {
   private:
     u64 room;
     std::list<std::pair<u64, u32>> lines;
-    std::unordered_map<u64, std::list<std::pair<u64, u32>>::iterator> places;
+    std::unordered_map<u64, std::list<std::pair<u64, u32>>::iterator> entries;
 };
 
 // Requests of warps, by kind of memory. ``lines``: 128-byte lines of global memory, or passes over the banks of shared

@@ -24,12 +24,12 @@ const u64 MEMORY_BYTES = 1ull << 29;  // memory for allocations of the host
 const u64 SHARED_BYTES = 1ull << 18;
 const u64 LOCAL_BYTES = 1ull << 16;   // of one thread
 const u64 STACK_BYTES = 1ull << 18;   // of one fiber, for C++
-const u32 MOST_THREADS = 1024;
+const u32 MAX_THREADS = 1024;
 const u32 RED_ZONE = 32;              // unused bytes around local arrays
 const u16 MANY = 0xffff;
 const u32 NO_SITE = 0xffffffff;
 const u32 WARP = 32;
-const u32 MOST_PASSES = 1u << 20; // maximum passes over the threads of unfinished blocks, which then count as hanging
+const u32 MAX_PASSES = 1u << 20; // maximum passes over the threads of unfinished blocks, which then count as hanging
 
 // One word of memory. ``allocated`` and ``written`` have a bit for each byte.
 struct Cell {
@@ -106,9 +106,9 @@ u64 next_random() {
     x.random ^= x.random << 17;
     return x.random;
 }
-void shuffle(std::vector<u32>& turn) {
+void shuffle(std::vector<u32>& order) {
     if (!x.random) return;
-    for (size_t k = turn.size(); k > 1; --k) std::swap(turn[k - 1], turn[next_random() % k]);
+    for (size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[next_random() % k]);
 }
 std::vector<u32> numbers(u32 count) {
     std::vector<u32> out(count);
@@ -291,13 +291,13 @@ bool passes_barrier(const Block& b) {
 // Runs the fibers of blocks until all threads have ended.
 void run_fibers(std::vector<Block> blocks) {
     for (u32 pass = 0; !blocks.empty(); ++pass) {
-        std::vector<u32> turn;
+        std::vector<u32> order;
         for (const Block& b : blocks)
             for (u32 k = b.first; k < b.first + b.count; ++k)
-                if (x.threads[k].state == READY) turn.push_back(k);
-        if (pass == MOST_PASSES) return report(HANG, NO_SITE, NO_SITE, x.threads[turn[0]], 0);
-        shuffle(turn);
-        for (const u32 k : turn) go_on(x.threads[k]);
+                if (x.threads[k].state == READY) order.push_back(k);
+        if (pass == MAX_PASSES) return report(HANG, NO_SITE, NO_SITE, x.threads[order[0]], 0);
+        shuffle(order);
+        for (const u32 k : order) go_on(x.threads[k]);
         std::vector<Block> left;
         for (const Block& b : blocks)
             if (passes_barrier(b)) left.push_back(b);
@@ -317,16 +317,16 @@ void run_block(u32 number, u32 grid, u32 count, u32 shared_bytes) {
     if (x.kernel->waits) {
         run_fibers({b});
     } else {
-        std::vector<u32> turn = numbers(count);
-        shuffle(turn);
-        for (u32 k : turn) x.kernel->function(&x.threads[k], x.params);
+        std::vector<u32> order = numbers(count);
+        shuffle(order);
+        for (u32 k : order) x.kernel->function(&x.threads[k], x.params);
     }
     if (x.counts) x.counts->end_block(count);
     fill_shared(x.shared, shared_bytes, false);
 }
 // Runs as many blocks concurrently as the number of available fibers allows.
 void run_together(const std::vector<u32>& order, u32 grid, u32 count, u32 shared_bytes) {
-    const u32 apart = (shared_bytes + 255) / 256 * 256, most = MOST_THREADS / count;
+    const u32 apart = (shared_bytes + 255) / 256 * 256, most = MAX_THREADS / count;
     x.together = true;
     for (size_t next = 0; next < order.size();) {
         std::vector<Block> blocks;
@@ -434,15 +434,15 @@ void ptx_give_local(Thread* t, u64 top, u64 from, u32 size) {
 
 // Returns the address of the memory that the host allocates from, or null on failure.
 u8* ptx_open() {
-    x.bytes = MEMORY_BYTES + SHARED_BYTES + MOST_THREADS * LOCAL_BYTES;
+    x.bytes = MEMORY_BYTES + SHARED_BYTES + MAX_THREADS * LOCAL_BYTES;
     x.memory = (u8*)take_pages(x.bytes);
     x.cells = (Cell*)take_pages(x.bytes / 4 * sizeof(Cell));
-    x.stacks = (u8*)take_pages(MOST_THREADS * STACK_BYTES);
+    x.stacks = (u8*)take_pages(MAX_THREADS * STACK_BYTES);
     if (!x.memory || !x.cells || !x.stacks) return nullptr;
-    for (u32 k = 0; k < MOST_THREADS; ++k) mprotect(x.stacks + k * STACK_BYTES, 4096, PROT_NONE);
+    for (u32 k = 0; k < MAX_THREADS; ++k) mprotect(x.stacks + k * STACK_BYTES, 4096, PROT_NONE);
     x.shared = (u64)x.memory + MEMORY_BYTES;
     x.local = x.shared + SHARED_BYTES;
-    x.threads.resize(MOST_THREADS);
+    x.threads.resize(MAX_THREADS);
     return x.memory;
 }
 u64 ptx_memory_bytes() { return MEMORY_BYTES; }
@@ -456,18 +456,18 @@ void ptx_mark(u64 at, u64 size, int allocated, int written) { mark(at, size, all
 
 // Runs a kernel of a module. Findings contain the module's number. Returns false if threads or memory do not suffice.
 bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 shared_bytes, const u8* params) {
-    if (block > MOST_THREADS || shared_bytes > SHARED_BYTES) return false;
+    if (block > MAX_THREADS || shared_bytes > SHARED_BYTES) return false;
     x.launch_begin = ++x.epoch;
     x.module = module;
     x.counts = x.counted.count(module) ? x.counted[module].get() : nullptr;
     x.kernel = kernel;
     x.params = params;
-    std::vector<u32> turn = numbers(grid);
-    shuffle(turn);
+    std::vector<u32> order = numbers(grid);
+    shuffle(order);
     const bool spins = kernel->waits && kernel->spins && !x.counts;
-    if (spins && (x.random ? next_random() >> 8 : ++x.launches) % 2) run_together(turn, grid, block, shared_bytes);
+    if (spins && (x.random ? next_random() >> 8 : ++x.launches) % 2) run_together(order, grid, block, shared_bytes);
     else
-        for (u32 k : turn) run_block(k, grid, block, shared_bytes);
+        for (u32 k : order) run_block(k, grid, block, shared_bytes);
     return true;
 }
 
