@@ -40,8 +40,8 @@ PUSH_YIELD, PUSH_YIELD_JOINED = 0.1, 0.5
 # manifold, but at least PUSH_WEIGHTS times the weight of its bodies. A push-out starts if the remaining penetration
 # exceeds PUSH_BAND times the slop.
 PUSH_WEIGHTS, PUSH_BAND = 30.0, 0.01
-# The compliance of a point in the drift is its response times 1/max(s^2, SOFTEST), with s = FIRM_MANIFOLDS
-# iterations/min(manifolds, FIRM_MANIFOLDS).
+# Before the drift (position update), the compliance of a point is its response times 1/max(s^2, SOFTEST), with
+# s = FIRM_MANIFOLDS iterations/min(manifolds, FIRM_MANIFOLDS).
 SOFTEST, FIRM_MANIFOLDS = 4.0, 16.0
 # Contact sweeps end if every impulse change is below CONVERGED times the greatest impulse.
 CONVERGED = {np.dtype(np.float64): 1e-7, np.dtype(np.float32): 3e-6}
@@ -51,7 +51,7 @@ POINT_PASSES = 1
 NEW_PASSES, NEW_AGE = 20, 5
 # The passes end if every impulse change in a pass is below PASS_SETTLED times the manifold's greatest impulse.
 PASS_SETTLED = 1e-6
-# The solver keeps the search direction only if each sweep multiplies |g|^2 by at most STEADY
+# The solver keeps the search direction only if a sweep reduces |g|^2 below STEADY times its previous value
 # (reference/contacts/search_direction.py). If friction impulses grow without limit, g is the same in every sweep.
 STEADY = 0.9999
 # Newton's method for contacts ends if the distance between impulses and projections is below NEWTON_SETTLED times the

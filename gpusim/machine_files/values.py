@@ -180,7 +180,7 @@ class Values:
         """Call a function with the values of a mapping.
 
         Args:
-            what: name of the function for messages.
+            name: name of the function for messages.
             function: function to call.
             given: arguments by name, or None for no arguments.
             first: 1 if the builder is the first argument, else 0.

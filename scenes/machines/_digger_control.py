@@ -11,9 +11,9 @@ from gpusim.scenes.machines._lever_control import add_cylinder, add_lever, add_s
 def excavator_control(strokes: Mapping[str, float], tracks: bool, overlap: float) -> Diagram:
     """Return the operator control of the excavator.
 
-    Inputs range from -1 to 1, right and forward positive. Positive ``left_x`` swings to the right, ``left_y`` extends
-    the stick, ``right_x`` empties the bucket, and ``right_y`` lowers the boom. The other inputs are ``left_pedal``,
-    ``right_pedal`` and the switch ``enable``.
+    Inputs range from -1 to 1. Right and forward are positive. A positive input ``left_x`` swings to the right,
+    ``left_y`` extends the stick, ``right_x`` empties the bucket, and ``right_y`` lowers the boom. The other inputs are
+    ``left_pedal``, ``right_pedal`` and the switch ``enable``.
 
     Args:
         strokes: strokes of the cylinders (m).

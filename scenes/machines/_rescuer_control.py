@@ -22,9 +22,10 @@ def rescuer_control(
 ) -> Diagram:
     """Return the operator control of the machine.
 
-    Inputs range from -1 to 1, right and forward positive. Positive ``left_x`` swings to the right, ``left_y`` extends
-    the stick, ``right_x`` empties the bucket, and ``right_y`` lowers the boom. ``rocker`` moves the jib. ``ahead`` and
-    ``aside`` drive the tracks. ``outriggers`` (m) sets the outriggers' travel. ``enable`` is a switch.
+    Inputs range from -1 to 1. Right and forward are positive. A positive input ``left_x`` swings to the right,
+    ``left_y`` extends the stick, ``right_x`` empties the bucket, and ``right_y`` lowers the boom. ``rocker`` moves the
+    jib. ``ahead`` and ``aside`` drive the tracks. ``outriggers`` (m) sets the outriggers' travel. ``enable`` is a
+    switch.
 
     Args:
         strokes: strokes of the cylinders (m).

@@ -141,7 +141,7 @@ def _add_error(d: Diagram, frequency: float) -> None:
 
 
 def _add_tilt(d: Diagram) -> None:
-    """Add the orientation error of the pelvis and the moments that correct it."""
+    """Add the orientation error of the pelvis and the moments that correct this error."""
     d.add("signal", "turning", signal="site.imu.angular_rate")
     for k, axis in enumerate("xyzw"):
         _part(d, f"q{axis}", "orientation", k)

@@ -25,9 +25,9 @@ NAME = "biped_walk"
 STANDING_BEND = 0.4
 """Bend of hips and ankles in the standing posture, rad. Knees have twice this bend."""
 STEPS_TO_BOARD = 2
-"""Number of steps from the flat steps to the step on the board."""
+"""Index of the step on the board, counted from the end of the flat steps."""
 STEPS_TO_BEND, STEPS_TO_PUSH, BEND_STEPS = 5, 4, 6
-"""Numbers of steps from the flat steps to the bend, from the flat steps to the pushed step, and in the bend."""
+"""Indices of the first step of the bend and of the pushed step, counted in the same way, and steps in the bend."""
 MIN_PUSH = 30.0
 """Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_DELAY = 0.2, 0.2
@@ -74,14 +74,14 @@ def build(
         return _joint_target_scene(friction)
     plan, posture = walk(steps, length, turn, board if seen else 0.0)
     flat = _even(steps)
-    where, pushed = plan.steps[flat + STEPS_TO_BOARD].end, plan.steps[flat + STEPS_TO_PUSH].begins + PUSH_DELAY
+    board_print, pushed = plan.steps[flat + STEPS_TO_BOARD].end, plan.steps[flat + STEPS_TO_PUSH].begins + PUSH_DELAY
     on_board = (plan.steps[flat + STEPS_TO_BOARD].ends, plan.steps[flat + STEPS_TO_BOARD + 2].begins)
     b = gpusim.ModelBuilder()
     material = gpusim.Material(friction=friction)
     b.add_shape_plane(-1, material=material, label="floor")
     if board > 0.0:
         half = (min(BOARD[0], 2.0 * length - 0.14), BOARD[1], 0.5 * board)
-        pose = Transform((where.x, where.y, 0.5 * board))
+        pose = Transform((board_print.x, board_print.y, 0.5 * board))
         b.add_shape_box(-1, half, pose, material, "board", color="#b5894f")
     start = _start_posture(posture, plan)
     robot = add_biped(b, start, Transform(tuple(plan.pelvis[0, :3])), friction)
@@ -98,7 +98,7 @@ def build(
         config=gpusim.SolverConfig(dt=2e-3, iterations=ITERATIONS),
         duration=float(plan.time[-1]),
         plots=_plots(),
-        camera=Camera((0.5 * where.x, -0.9 * where.x, 1.6), (0.55 * where.x, 0.2, 0.5)),
+        camera=Camera((0.5 * board_print.x, -0.9 * board_print.x, 1.6), (0.55 * board_print.x, 0.2, 0.5)),
         schedule=drive(_pushes(pushed, push, math.radians(side))),
         checks=[
             *_checks(plan),
@@ -151,8 +151,8 @@ def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float
     straight = [(length, 0.0)] * (_even(steps) + STEPS_TO_BEND)
     bend = [(0.7 * length, math.radians(turn) / BEND_STEPS)] * BEND_STEPS
     prints = footprints([*straight, *bend, (0.0, 0.0)])
-    side, where = prints[_even(steps) + STEPS_TO_BOARD]
-    prints[_even(steps) + STEPS_TO_BOARD] = (side, replace(where, z=board))
+    side, footprint = prints[_even(steps) + STEPS_TO_BOARD]
+    prints[_even(steps) + STEPS_TO_BOARD] = (side, replace(footprint, z=board))
     return planned(timed(prints, pace), pace, posture, float(pelvis.position[2])), posture
 
 
