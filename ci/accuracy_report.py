@@ -55,7 +55,7 @@ def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
 #: The error of a float32 run may exceed the error of float64 by this factor, or up to this value (m, rad or share).
 FLOAT32_FACTOR, FLOAT32_ERROR = 3.0, 1e-5
 # Maximum difference between the errors of native float64 and NumPy: five equal digits, or round-off.
-SAME_SHARE, SAME_ERROR = 1e-5, 1e-10
+SAME_FRACTION, SAME_ERROR = 1e-5, 1e-10
 
 
 def native_markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
@@ -70,7 +70,7 @@ def native_markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
         + ".",
         "Greatest error over the run at the reference's own times. Digits: to how many native float64 repeats NumPy's "
         "error. Ratio: float32's error by float64's.",
-        f"**Bold**: native float64 differs from NumPy by more than {SAME_SHARE:g} of the error, or float32 is worse "
+        f"**Bold**: native float64 differs from NumPy by more than {SAME_FRACTION:g} of the error, or float32 is worse "
         f"than {FLOAT32_FACTOR:g} times float64 and than {FLOAT32_ERROR:g}.",
     ]
     for section in dict.fromkeys(job.section for job in jobs):
@@ -110,8 +110,8 @@ def native_failures(jobs: Sequence[Any]) -> dict[str, list[str]]:
         cells = {job.column: job for job in jobs if job.row == row}
         errors = {column: _error(job) for column, job in cells.items()}
         if {"numpy64", "native64"} <= cells.keys():
-            apart = abs(errors["native64"] - errors["numpy64"])
-            if not apart <= max(SAME_SHARE * errors["numpy64"], SAME_ERROR):
+            difference = abs(errors["native64"] - errors["numpy64"])
+            if not difference <= max(SAME_FRACTION * errors["numpy64"], SAME_ERROR):
                 failures.setdefault(row, []).append("native64")
         if {"native32", "native64"} <= cells.keys():
             if not errors["native32"] <= max(FLOAT32_FACTOR * errors["native64"], FLOAT32_ERROR):

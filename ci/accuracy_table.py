@@ -88,7 +88,7 @@ def native_jobs() -> list[Job]:
     return jobs
 
 
-def take_kept(jobs: list[Job], path: Path) -> list[Job]:
+def reuse_results(jobs: list[Job], path: Path) -> list[Job]:
     """Fill NumPy's jobs with results from an earlier table. Return the filled jobs.
 
     Running all of NumPy's jobs takes an hour.
@@ -200,12 +200,12 @@ def main() -> int:
     """Run, print and write the table. Return the exit code."""
     options = arguments()
     jobs = chosen_jobs(options)
-    place = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}
+    index = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}
     seconds = command_time() if options.whole and options.backend == "numpy" else None
     start = time.perf_counter()
-    done = take_kept(jobs, options.kept) if options.kept else []
+    done = reuse_results(jobs, options.kept) if options.kept else []
     done += run_all([job for job in jobs if not job.result], options.processes)
-    jobs = sorted(done, key=lambda job: place[job.section, job.row, job.column])
+    jobs = sorted(done, key=lambda job: index[job.section, job.row, job.column])
     record: dict[str, Any] = {"machine": machine(), "horizon": options.horizon}
     record |= {"wall_time": time.perf_counter() - start, "command_time": seconds}
     if options.backend == "native":

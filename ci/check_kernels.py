@@ -130,8 +130,8 @@ class Result:
 
     def figures(self) -> dict[str, int]:
         """Return the resources of the variant, as maxima over its kernels or as sums over its functions."""
-        most = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
-        return most | {"spills": self.spills} | self.accesses
+        maxima = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
+        return maxima | {"spills": self.spills} | self.accesses
 
 
 @dataclass(frozen=True)
@@ -313,10 +313,10 @@ def _link(tool: str, parts: Sequence[bytes], arch: str) -> str:
             file.write_bytes(part)
         command = [tool, f"-arch={arch}", "-v", *map(str, files), "-o", str(Path(folder) / "whole.cubin")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     if done.returncode:
-        raise CompileError(f"{LINKER}: {said.strip()[-300:]}")
-    figures = re.findall(r"used (\d+) registers.*?(\d+) stack", said)
+        raise CompileError(f"{LINKER}: {output.strip()[-300:]}")
+    figures = re.findall(r"used (\d+) registers.*?(\d+) stack", output)
     registers, stack = (max(map(int, column)) for column in zip(*figures, strict=True))
     return f"linked, {len(figures)} kernels with at most {registers} registers and {stack} B of stack"
 
@@ -456,8 +456,8 @@ def sized_variants() -> Iterator[Any]:
 
     for name, build, shared in (("boom", MODELS[BOOM], True), ("humanoid", humanoid, False)):
         with mock.patch("gpusim.backends.native.backend.load_library"):  # the code needs only the sizes
-            own: Any = Simulation(build().finalize(), backend="native", launch="fused").backend
-        known = own.real, own.stored, own.sizes, own.direct, own.kinds
+            backend: Any = Simulation(build().finalize(), backend="native", launch="fused").backend
+        known = backend.real, backend.stored, backend.sizes, backend.direct, backend.kinds
         variant = model_variant("fused.cu", *known, specialize=True, shared=shared)
         yield replace(variant, name=f"{variant.name} {name}")
 

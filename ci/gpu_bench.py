@@ -22,8 +22,8 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
     facts, begun = machine.describe(), time.monotonic()
     records, peers, left, names = [], [], [], _workloads(options)
 
-    def late(share: float = 1.0) -> bool:
-        return time.monotonic() > begun + share * (end - begun)
+    def late(fraction: float = 1.0) -> bool:
+        return time.monotonic() > begun + fraction * (end - begun)
 
     def log(line: str) -> None:
         print(" ", line, flush=True)

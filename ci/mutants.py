@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LEFT_OUT = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "*.npz", ".venv*", "venv", "build", "dist")
+IGNORED = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "*.npz", ".venv*", "venv", "build", "dist")
 CYLINDER, CYLINDERS = "gpusim/actuators/hydraulic/hydraulic_cylinder.py", "tests/unit/test_motors_and_cylinders.py"
 CYLINDER_KERNEL = "cuda_kernels/actuators/hydraulic_cylinder.cuh"
 HYDRAULICS_KERNEL = "cuda_kernels/actuators/hydraulics.cuh"
@@ -127,7 +127,7 @@ MUTANTS = (
 
 def copy_of_checkout(folder: Path) -> Path:
     """Copy the checkout, including links, into ``folder``."""
-    return Path(shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=LEFT_OUT))
+    return Path(shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=IGNORED))
 
 
 def mutate(copy: Path, mutant: Mutant) -> None:
@@ -148,8 +148,8 @@ def run_tests(copy: Path, mutant: Mutant) -> int:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.tests, "-k", mutant.chosen]
     # One process: workers take longer to start than the few tests to run.
     options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -n0".strip()
-    own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
-    environment = {**os.environ, **own}
+    settings = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
+    environment = {**os.environ, **settings}
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
     # A skipped test, or a kernel that does not compile, does not count as a failure of the test.
     ran = (" failed" if done.returncode else " passed") in done.stdout and "does not compile" not in done.stdout

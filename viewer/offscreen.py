@@ -123,8 +123,8 @@ class Offscreen(Closing):
 
     @overlays.setter
     def overlays(self, names: Iterable[str]) -> None:
-        wanted = [names] if isinstance(names, str) else names
-        self._overlays = frozenset(overlay.name for overlay in chosen_overlays(wanted))
+        chosen = [names] if isinstance(names, str) else names
+        self._overlays = frozenset(overlay.name for overlay in chosen_overlays(chosen))
 
     def look(self, camera: PinholeCamera | Camera | str) -> None:
         """Set the camera of the next pictures.
@@ -244,9 +244,9 @@ class Offscreen(Closing):
         if self._context is None:
             return
         self._context.make_current()
-        for thing in (self._forward, self._painting):
-            if thing is not None:
-                thing.close()
+        for resource in (self._forward, self._painting):
+            if resource is not None:
+                resource.close()
         self._context.close()
         self._context = None
 

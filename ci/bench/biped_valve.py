@@ -65,23 +65,23 @@ WEAKER = ("friction 15 N m", "friction 20 N m", "110 degrees, radius 0.2 m, 10 m
 """Cases that may miss a limit."""
 
 
-def turned(given: dict[str, Any]) -> dict[str, float]:
+def run_case(changes: dict[str, Any]) -> dict[str, float]:
     """Run a case, and return the results by column."""
-    given = dict(given)
-    dt = given.pop("dt", None)
-    scene, values = load_scene("biped_valve", **given), scene_values("biped_valve", **given)
+    changes = dict(changes)
+    dt = changes.pop("dt", None)
+    scene, values = load_scene("biped_valve", **changes), scene_values("biped_valve", **changes)
     config = scene.config if dt is None else replace(scene.config, dt=dt)
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=config, threads=1)
     run, load, spent = timed_run(scene, sim, "diagram.robot.load")
     assert sim.health().all(), sim.health_report()
-    turn = math.radians(values["turn"])
-    held, back = np.degrees(biped_valve.off(run, turn))
+    angle = math.radians(values["turn"])
+    held_error, back = np.degrees(biped_valve.off(run, angle))
     return {
-        "held_deg": float(held),
+        "held_deg": float(held_error),
         "back_deg": float(back),
         "slip_mm": 1e3 * biped_valve.slip(run),
         "load": load,
-        "push_off_percent": 1e2 * biped_valve.push_off(run, turn, values["friction"], values["radius"]),
+        "push_off_percent": 1e2 * biped_valve.push_off(run, angle, values["friction"], values["radius"]),
         "margin_mm": 1e3 * biped_valve.least_margin(run),
         "gap_mm": 1e3 * float(run["sim.joint_drift"].max()),
         "us_a_step": 1e6 * spent / steps_of(scene, sim),
@@ -126,8 +126,8 @@ def _reported(found: dict[str, dict[str, float]]) -> list[str]:
         "holds the wheel it is the robot that moves, ahead; so they shrink with friction / radius. Where a large wheel",
         "farther away is turned far, an arm is stretched and does not reach the rim (inverse kinematics leave 61 mm).",
     )
-    rest = f"The other {len(found) - len(bad)} cases meet all bars. Misses:\n"
-    return [*why, rest, *(f"* {case}: {'; '.join(names)}" for case, names in bad.items())]
+    summary = f"The other {len(found) - len(bad)} cases meet all bars. Misses:\n"
+    return [*why, summary, *(f"* {case}: {'; '.join(names)}" for case, names in bad.items())]
 
 
 def main() -> int:
@@ -137,7 +137,7 @@ def main() -> int:
     args = parser.parse_args()
     found = json.loads(args.out.read_text()) if args.out.exists() else {}
     for case in args.only:
-        found[case] = turned(CASES[case])
+        found[case] = run_case(CASES[case])
         print(case, {key: round(value, 4) for key, value in found[case].items()}, flush=True)
         found = {case: found[case] for case in CASES if case in found}
         args.out.write_text(json.dumps(found, indent=1) + "\n")

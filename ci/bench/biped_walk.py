@@ -67,18 +67,18 @@ def vary(sim: gpusim.Simulation, worlds: int) -> None:
         sim.write(f"shape.{shape}.friction", friction * (1.0 + 0.1 * draws[:, -1]))
 
 
-def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
+def walked(changes: dict[str, Any], many: int) -> dict[str, Any]:
     """Run a case. Return its results."""
-    given = dict(given)
-    dt, worlds = given.pop("dt", None), many if given.pop("worlds", False) else 1
-    scene = load_scene("biped_walk", **given)
+    changes = dict(changes)
+    dt, worlds = changes.pop("dt", None), many if changes.pop("worlds", False) else 1
+    scene = load_scene("biped_walk", **changes)
     config = scene.config if dt is None else replace(scene.config, dt=dt)
     sim = gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=config, threads=1)
     if worlds > 1:
         vary(sim, worlds)
     run, load, spent = timed_run(scene, sim, "diagram.robot.load")
     known = ("steps", "length", "turn", "board")
-    plan = biped_walk.walk(**{k: v for k, v in given.items() if k in known}, **_board(given))[0]
+    plan = biped_walk.walk(**{k: v for k, v in changes.items() if k in known}, **_board(changes))[0]
     height = run["body.pelvis.position"][..., 2]
     return {
         "worlds": worlds,
@@ -94,8 +94,8 @@ def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
     }
 
 
-def _board(given: dict[str, Any]) -> dict[str, float]:
-    return {} if given.get("seen", True) else {"board": 0.0}
+def _board(changes: dict[str, Any]) -> dict[str, float]:
+    return {} if changes.get("seen", True) else {"board": 0.0}
 
 
 def table(found: dict[str, Any]) -> str:

@@ -177,16 +177,16 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=256)
     parser.add_argument("--out", type=Path, default=Path("ci/bench/runs/machines.json"))
     parser.add_argument("--machine", default=cpu())
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
-    results = json.loads(given.out.read_text()) if given.out.exists() else {}
-    for name in given.only:
-        own = pace(name) | energy(name) | among(name, given.worlds) | operated(name, given.minutes)
-        results[name] = own
-        print(name, own, flush=True)
+    results = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for name in options.only:
+        figures = pace(name) | energy(name) | among(name, options.worlds) | operated(name, options.minutes)
+        results[name] = figures
+        print(name, figures, flush=True)
         ordered = {key: results[key] for key in SCENES if key in results}
-        given.out.write_text(json.dumps(ordered, indent=1) + "\n")
-        given.out.with_suffix(".md").write_text(table(ordered, given.machine))
+        options.out.write_text(json.dumps(ordered, indent=1) + "\n")
+        options.out.with_suffix(".md").write_text(table(ordered, options.machine))
     bad = [n for n, r in results.items() if not (r["same_bits"] and r["operated_healthy"] and r["audit"] < AUDITED)]
     return 1 if bad else 0
 

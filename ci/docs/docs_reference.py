@@ -237,11 +237,11 @@ def main() -> int:
     task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("--write", action="store_true")
     task.add_argument("--check", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     different = []
     for name, page in PAGES.items():
         path, text = FOLDER / name, NOTE + page()
-        if given.write:
+        if options.write:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             different.append(name)

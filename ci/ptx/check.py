@@ -51,7 +51,7 @@ IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
 SIZED = ("robot", "hydraulic_lift")
 # Settings of the staged launch: minimum number of pairs for parallel coloring, threads per block, and number of
 # processors. The settings give a world several blocks.
-TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
+MIN_QUEUED, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Tolerance for signals that the host computes.
 TOLERANCE = 1e-12
 KNOWN = {
@@ -99,7 +99,7 @@ class Result:
     def faults(self) -> list[Finding]:
         """Return the findings, without notes and known harmless findings."""
         known = KNOWN.keys()
-        new = (f for f in self.findings if not any(f.kind == kind and name in f.place for kind, name in known))
+        new = (f for f in self.findings if not any(f.kind == kind and name in f.position for kind, name in known))
         return [f for f in new if f.kind not in NOTES]
 
     def failed(self) -> bool:
@@ -127,7 +127,7 @@ def run_case(
     with (
         installed(fault, _linked(case), arch, nvrtc),
         _shared_builds(),
-        mock.patch("gpusim.compiler.contact_topology.MOST_IN_TURN", TURNS_FROM),
+        mock.patch("gpusim.compiler.contact_topology.MOST_IN_TURN", MIN_QUEUED),
         mock.patch("gpusim.backends.cuda.backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
     ):
@@ -139,7 +139,7 @@ def run_case(
         _prepare(cuda, TILE if case.model in IN_TILES else THREADS)
         _run(cuda, native, MODELS[case.model].steps, result)
         if case.solver == "direct":
-            result.missed = [name for name in MODELS[case.model].reaches if not _flag(native, name)]
+            result.missed = [name for name in MODELS[case.model].sets_flags if not _flag(native, name)]
         if case.launch == "fused":
             # The fused build also contains the kernels of signals, writes and resets.
             _compare_signals(cuda, native, result)
@@ -159,9 +159,9 @@ def _shared_builds() -> Iterator[None]:
     Specialized builds need the true sizes, so they are not shared.
     """
 
-    def general(main: str, real: Any, stored: Any, sizes: dict[str, int], *rest: Any) -> Variant:
-        specialized = len(rest) > 2 and rest[2]
-        return model_variant(main, real, stored, sizes if specialized else general_sizes(sizes), *rest)
+    def general(main: str, real: Any, stored: Any, sizes: dict[str, int], *more: Any) -> Variant:
+        specialized = len(more) > 2 and more[2]
+        return model_variant(main, real, stored, sizes if specialized else general_sizes(sizes), *more)
 
     def kinds(model: Model) -> Kinds:
         named = {kind.name: kind for kind in (*PACKAGE_KINDS, *kinds_of(model))}
@@ -211,10 +211,10 @@ def _prepare(sim: Simulation, lanes: int) -> None:
     slabs = backend._arrays["slab"]
     spoil(slabs)
     if sim.model.shapes:
-        place = backend.layout.places["search_owner"].offset
+        offset = backend.layout.places["search_owner"].offset
         for slab in slabs.reshape(-1, backend.layout.size):
-            slab[place : place + 4] = 0
-            executor().mark(slab[place:].ctypes.data, 4, True, True)
+            slab[offset : offset + 4] = 0
+            executor().mark(slab[offset:].ctypes.data, 4, True, True)
 
 
 def _run(cuda: Simulation, native: Simulation, steps: int, result: Result) -> None:
@@ -292,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1
-    notes = sorted({f"{f.kind}, {f.place}" for r in results for f in r.findings if f not in r.faults()})
+    notes = sorted({f"{f.kind}, {f.position}" for r in results for f in r.findings if f not in r.faults()})
     print(f"\n{len(notes)} notes" + "".join(f"\n  {note}" for note in (notes if options.notes else [])))
     failed = sum(result.failed() for result in results)
     print(f"{len(results) - failed} of {len(results)} cases without a fault")

@@ -215,10 +215,10 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     memory = [0] * (3 * TRAFFIC + len(modules.caches))
     threads_total = warps_total = code_size = 0
     for module, blocks in modules.loaded:
-        threads, warps, by_site, own = executor().take_counts(module.number)
+        threads, warps, by_site, memory_of_module = executor().take_counts(module.number)
         for site, n in enumerate(by_site.tolist()):
             lines[module.site(site).rpartition(", in ")[2]] += n
-        memory = [a + b for a, b in zip(memory, own, strict=True)]
+        memory = [a + b for a, b in zip(memory, memory_of_module, strict=True)]
         for (function, block), by_thread, by_warp in zip(blocks, threads.tolist(), warps.tolist(), strict=True):
             size = len(block.instructions)
             threads_total, warps_total = threads_total + size * by_thread, warps_total + size * by_warp
@@ -243,8 +243,8 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     counts.figures = {key: value / worlds for key, value in per_world.items()}
     counts.figures |= {"code": code_size, "active threads": threads_total / warps_total}
     counts.shares = {kind: 100.0 * n / warps_total for kind, n in kinds.most_common()}
-    most = sorted(functions, key=lambda f: -lines[f] - functions[f])
-    counts.functions = [(f, functions[f] / worlds, lines[f] / worlds) for f in most]
+    ranked = sorted(functions, key=lambda f: -lines[f] - functions[f])
+    counts.functions = [(f, functions[f] / worlds, lines[f] / worlds) for f in ranked]
     return counts
 
 

@@ -106,7 +106,7 @@ def check_forms(module: Module, outer: Collection[str] = ()) -> list[Fault]:
             if not reason and _chooses(s) and not _has_number(s) and not _only_compared(function, s):
                 reason = _ZEROS
             if reason:
-                where = f"{module.where(s.place)}, in {short_name(function.name)}"
+                where = f"{module.where(s.position)}, in {short_name(function.name)}"
                 faults.append(Fault(_kernels(module, function.name), where, s.text, reason))
     return faults
 
@@ -142,8 +142,8 @@ def _written(s: Instruction) -> str:
 
 def _read(s: Instruction) -> list[str]:
     """Return the registers that an instruction reads."""
-    first, _, rest = s.operands.partition(",")
-    return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else rest)
+    first, _, sources = s.operands.partition(",")
+    return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else sources)
 
 
 def _has_number(s: Instruction) -> bool:

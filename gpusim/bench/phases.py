@@ -84,8 +84,8 @@ def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
     synchronize(sim)
     step_us = 1e6 * (clock() - begin) / steps
     stages = {stage.name for stage in schedule.stages()}
-    own = {name: step_us * share for name, share in shares.items() if name in stages}
-    return own, {n: step_us * s for n, s in shares.items() if n not in stages and n not in GROUPS}
+    by_stage = {name: step_us * share for name, share in shares.items() if name in stages}
+    return by_stage, {n: step_us * s for n, s in shares.items() if n not in stages and n not in GROUPS}
 
 
 class _Timer:

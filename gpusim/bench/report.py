@@ -26,9 +26,9 @@ PILE_LEGEND = (
     "piles: ns/point: time of a step over contact points; rms, most: speeds of the settled things; overlap: the "
     "deepest. Times on one CPU thread are CPU time."
 )
-SHOWN_SHARE = 0.003
+MIN_SHOWN_FRACTION = 0.003
 """Minimum share of a step for which the report lists a stage."""
-MIN_SHARE = 0.02
+MIN_KERNEL_FRACTION = 0.02
 """Minimum share of a step for which the report lists a kernel."""
 LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile range."
 
@@ -89,7 +89,7 @@ def share_lines(records: Sequence[Record]) -> list[str]:
     for record in records:
         if record.stages:
             total = sum(record.stages.values())
-            named = {k: v for k, v in record.kernels.items() if v > MIN_SHARE * total}
+            named = {k: v for k, v in record.kernels.items() if v > MIN_KERNEL_FRACTION * total}
             lines.append(f"{_case(record)}: {shares(record.stages, total)}; of it {shares(named, total)}")
         elif record.profiled:
             lines.append(f"{_case(record)}: {record.profiled}")
@@ -105,7 +105,9 @@ def _case(record: Record) -> str:
 def shares(times: dict[str, float], total: float) -> str:
     """Return the shares of ``total`` in percent, largest first. Omit small shares."""
     falling = sorted(times.items(), key=lambda item: -item[1])
-    return ", ".join(f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling if spent > SHOWN_SHARE * total)
+    return ", ".join(
+        f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling if spent > MIN_SHOWN_FRACTION * total
+    )
 
 
 def show(records: Sequence[Record]) -> None:

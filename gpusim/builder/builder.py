@@ -334,8 +334,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         Raises:
             ModelError: this builder is not empty, or num_worlds < 1.
         """
-        own = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
-        if any((*own, self.cameras, self.lights, self.group_rules)):
+        lists = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
+        if any((*lists, self.cameras, self.lights, self.group_rules)):
             raise ModelError(
                 "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"

@@ -76,9 +76,9 @@ def set_command_map(
     spec, number = actuators[command]
     lag = validate.not_negative(element, "time_constant", time_constant)
     more = _activation(element, spec, lag, integrate, activation_range, activation)
-    own = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag, integrate, *more)
+    command_map = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag, integrate, *more)
     name = actuator_type(spec.kind).commands[number]
-    spec.params = spec.params | {MAPS: spec.params.get(MAPS, {}) | {name: own}}
+    spec.params = spec.params | {MAPS: spec.params.get(MAPS, {}) | {name: command_map}}
 
 
 def _activation(

@@ -96,7 +96,7 @@ def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> 
     groups = [_group(kind, specs[kind], axes[kind], controls, numbers) for kind in specs]
     for group in groups:
         group.type.check_together({other.type.name: other for other in groups})
-    _place_clamped(groups)
+    _number_clamped(groups)
     _number_coupled(groups, reached)
     return Model(
         **{f.name: getattr(builder, f.name) for f in fields(Elements)},
@@ -164,10 +164,10 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
             rows[:2, controls[label]] = hints.lower, hints.upper
     for spec in builder.actuators:
         for command, label in zip(actuator_type(spec.kind).commands, applied_names(spec), strict=True):
-            own = map_of(spec, command)
-            if own is not None:
-                ends = actuator_type(spec.kind).ui_hints(builder, spec, command).acting_range(own.acting())
-                rows[:, controls[label]] = *ends, own.factor, own.offset or -0.0
+            command_map = map_of(spec, command)
+            if command_map is not None:
+                ends = actuator_type(spec.kind).ui_hints(builder, spec, command).acting_range(command_map.acting())
+                rows[:, controls[label]] = *ends, command_map.factor, command_map.offset or -0.0
     for diagram in builder.diagrams:
         for item in diagram.operator_inputs:
             rows[:2, controls[item.label]] = item.lower, item.upper
@@ -251,7 +251,7 @@ def _group(
     return group
 
 
-def _place_clamped(groups: list[Group]) -> None:
+def _number_clamped(groups: list[Group]) -> None:
     """Number the actuators with an effort limit on each axis row, in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
@@ -375,8 +375,8 @@ def _body_sides(bodies: Array, dynamic: Array) -> Array:
         for s in range(slots):
             if dynamic[bodies[c, s]]:
                 sides[bodies[c, s]].append(c * slots + s)
-    most = max((len(s) for s in sides), default=0)
-    table = np.full((len(sides), most), count * slots, dtype=np.int64)
+    width = max((len(s) for s in sides), default=0)
+    table = np.full((len(sides), width), count * slots, dtype=np.int64)
     for b, own in enumerate(sides):
         table[b, : len(own)] = own
     return table

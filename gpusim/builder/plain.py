@@ -92,12 +92,12 @@ class Encoder:
         if _DIAGRAMS.get(name) == type(value).__module__:
             layout = importlib.import_module("gpusim.control.files").layout(value)
             return {"$diagram": name, **self.encode(element, layout)}
-        place = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix(_ROOT)
-        if _record_type(place) is not type(value):
+        type_name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix(_ROOT)
+        if _record_type(type_name) is not type(value):
             fix = "leave it out, or add it after ModelBuilder.from_dict"
             raise validate.fail(element, f"a {name} is not kept by files", fix)
         owner = str(getattr(value, "element", "") or f"{element} {name}")
-        return {"$type": place} | {key: self.encode(owner, item) for key, item in vars(value).items()}
+        return {"$type": type_name} | {key: self.encode(owner, item) for key, item in vars(value).items()}
 
     def _array(self, element: str, value: Array) -> Any:
         if value.dtype not in _DTYPES:
@@ -271,9 +271,9 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 @functools.cache
-def _record_type(place: str) -> type | None:
+def _record_type(type_name: str) -> type | None:
     """Return the dataclass for a path such as "contact.material.Material", or None if the path is unknown."""
-    module, _, name = place.rpartition(".")
+    module, _, name = type_name.rpartition(".")
     if module.partition(".")[0] not in _PACKAGES:
         return None
     try:

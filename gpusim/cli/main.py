@@ -68,8 +68,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         from gpusim import __version__
 
         typer.echo(f"gpusim {__version__}")

@@ -73,8 +73,8 @@ def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _pairs(sim: Simulation) -> str:
-    most = int(np.max(sim.read("sim.pair_peak", numpy=True)))
-    return f"at most {most}, of {sim.runtime.capacity.places} places"
+    peak = int(np.max(sim.read("sim.pair_peak", numpy=True)))
+    return f"at most {peak}, of {sim.runtime.capacity.places} places"
 
 
 def parted(drift: float, tilt: float) -> str:

@@ -212,7 +212,7 @@ class MotionRecorder(Closing):
         self._block["orientation"] = np.asarray(state["orientation"])[chosen, :count]
         if self.header.signals:
             parts = [
-                np.asarray(state[name])[np.ix_(chosen, [place for at in wires.values() for place in at])]
+                np.asarray(state[name])[np.ix_(chosen, [index for at in wires.values() for index in at])]
                 for name, wires in self._wires
             ]
             self._block["signals"] = np.concatenate(parts, axis=1)

@@ -88,8 +88,8 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
 
 def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
     """Return the indices of the common axes in ``old`` and in ``new``, and of the axes that only ``new`` has."""
-    place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
-    common = [(place[key], k) for k, key in enumerate(keys) if key in place]
+    index_of, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
+    common = [(index_of[key], k) for k, key in enumerate(keys) if key in index_of]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
     return before, after, np.setdiff1d(np.arange(len(keys)), after)
 
@@ -129,19 +129,19 @@ def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dic
 def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
     """Convert a state of the model ``before`` to a model with the same elements and other axis rows."""
     new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
-    own_before, own, added = _both(before, model)
+    common_before, common, added = _both(before, model)
     joints = _moving(before) ^ _moving(model)
     rows = [np.concatenate([_rigid_rows(m, joints), m.topology.axis_row[axes], m.topology.coupling.rigid_row])
-            for m, axes in ((model, own), (before, own_before))]  # fmt: skip
+            for m, axes in ((model, common), (before, common_before))]  # fmt: skip
     for field in fields.STATE_FIELDS:
         array, values = new.arrays[field.name], old.arrays[field.name]
         if "constraints" in field.dims:
             flat, flat_before = (x.reshape(runtime.num_worlds, -1) for x in (array, values))
             flat[:, rows[0]] = flat_before[:, rows[1]]
         elif "axes" in field.dims:
-            array[:, own] = values[:, own_before]
+            array[:, common] = values[:, common_before]
         elif "ropes" in field.dims:
-            number, former = rope_table(model)["axis_rope"][own], rope_table(before)["axis_rope"][own_before]
+            number, former = rope_table(model)["axis_rope"][common], rope_table(before)["axis_rope"][common_before]
             both = (number >= 0) & (former >= 0)
             array[:, number[both]] = values[:, former[both]]
         elif "couplings" in field.dims:

@@ -63,12 +63,12 @@ class Observation:
                 self._host.append((signal, columns))
                 continue
             each = size // len(signal.at)
-            _, at, places = groups.setdefault(id(signal.quantity), (signal.quantity, [], []))
+            _, at, columns_of_group = groups.setdefault(id(signal.quantity), (signal.quantity, [], []))
             for k, index in enumerate(signal.at):
                 entries.append((known[id(signal.quantity)], index, columns.start + k * each, each))
                 at.append(index)
-            places.extend(range(columns.start, columns.stop))
-        self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
+            columns_of_group.extend(range(columns.start, columns.stop))
+        self._groups = [(q, np.array(at), np.array(columns_of_group)) for q, at, columns_of_group in groups.values()]
         self._entries = np.array(entries, np.int32).reshape(-1, 4)
         self._numbers, self._launch = runtime.backend.observer(self._entries, width, self._numbers)
         if not self._single:
@@ -89,8 +89,8 @@ class Observation:
                 self._numbers[:, columns] = quantity.read(self._runtime.now, at).reshape(self._runtime.num_worlds, -1)
         else:
             self._launch()
-        for signal, place in self._host:
-            self._numbers[:, place] = self._values(signal)
+        for signal, span in self._host:
+            self._numbers[:, span] = self._values(signal)
         if self._single:
             self.array[...] = self._numbers
         return self.array

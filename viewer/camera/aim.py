@@ -85,8 +85,8 @@ def above_ground(
         point, _ = place_of(ground, poses, 0)
         if float((np.array(camera.target) - point) @ stage.up) < 0.0:
             continue
-        least = _MARGIN * camera.distance
+        min_height = _MARGIN * camera.distance
         if before is not None:
-            least = min(least, float((np.array(before.position) - point) @ stage.up))
-        eye = eye + max(0.0, least - float((eye - point) @ stage.up)) * stage.up
+            min_height = min(min_height, float((np.array(before.position) - point) @ stage.up))
+        eye = eye + max(0.0, min_height - float((eye - point) @ stage.up)) * stage.up
     return replace(camera, position=tuple(eye.tolist()))

@@ -41,9 +41,9 @@ class Quality:
     segments: int
     smoothed: int
 
-    def samples_for(self, things: int) -> int:
+    def samples_for(self, objects: int) -> int:
         """Return the samples per pixel for a number of instances."""
-        return self.samples if things <= self.smoothed else 1
+        return self.samples if objects <= self.smoothed else 1
 
 
 TIERS = {

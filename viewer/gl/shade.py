@@ -74,6 +74,6 @@ class GroundShade:
 
     def close(self) -> None:
         """Release the GPU memory."""
-        for thing in (self._heights, self._shade, self._from_below, self._gather):
-            thing.close()
+        for resource in (self._heights, self._shade, self._from_below, self._gather):
+            resource.close()
         GL.glDeleteVertexArrays(1, [self._empty])

@@ -70,8 +70,8 @@ class Input(UiHints):
 
         For deflection 0, return the allowed value nearest to 0.
         """
-        rest = min(max(0.0, self.lower), self.upper)
-        return rest + deflection * (self.upper - rest if deflection >= 0.0 else rest - self.lower)
+        neutral = min(max(0.0, self.lower), self.upper)
+        return neutral + deflection * (self.upper - neutral if deflection >= 0.0 else neutral - self.lower)
 
 
 def held_value(item: Input, sim: Simulation) -> Value:

@@ -83,10 +83,10 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
         mapping = load_mapping(wish)
         mapping.check(inputs)
         return mapping
-    own = declared(inputs.values())
-    named = {binding.command for binding in own}
-    rest = _ready_made({name: item for name, item in inputs.items() if name not in named}, wish)
-    return InputMapping(rest.name, (*own, *_left(rest.bindings, own)))
+    declared_bindings = declared(inputs.values())
+    named = {binding.command for binding in declared_bindings}
+    ready_made = _ready_made({name: item for name, item in inputs.items() if name not in named}, wish)
+    return InputMapping(ready_made.name, (*declared_bindings, *_unused_parts(ready_made.bindings, declared_bindings)))
 
 
 def declared(inputs: Iterable[Input]) -> list[Binding]:
@@ -110,7 +110,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
     return found
 
 
-def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
+def _unused_parts(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
     """Return the bindings, without the keys, sticks and buttons in ``taken``."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}

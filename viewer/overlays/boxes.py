@@ -29,9 +29,9 @@ def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
     shapes = stage.model.contact
     rotation = poses.rotation[:, shapes.body]
     position = poses.position[:, shapes.body] + np.einsum("wnij,nj->wni", rotation, shapes.center)
-    turn = (rotation @ shapes.turn.reshape(-1, 3, 3)).reshape(*rotation.shape[:2], 9)
+    matrix = (rotation @ shapes.turn.reshape(-1, 3, 3)).reshape(*rotation.shape[:2], 9)
     lower, upper = np.empty_like(position), np.empty_like(position)
-    all_bounds(_shapes(stage), position, turn, lower, upper)
+    all_bounds(_shapes(stage), position, matrix, lower, upper)
     return lower, upper
 
 

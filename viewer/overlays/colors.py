@@ -36,8 +36,8 @@ def color_of(number: int) -> tuple[float, float, float]:
         return _ARTICULATED_COLOR
     if number < len(_FIRST):
         return _FIRST[number]
-    further = number - len(_FIRST)
-    return colorsys.hsv_to_rgb((0.07 + 0.618 * further) % 1.0, (0.55, 0.9)[further % 2], (0.95, 0.6)[further // 2 % 2])
+    extra = number - len(_FIRST)
+    return colorsys.hsv_to_rgb((0.07 + 0.618 * extra) % 1.0, (0.55, 0.9)[extra % 2], (0.95, 0.6)[extra // 2 % 2])
 
 
 @dataclass(frozen=True)
@@ -78,10 +78,10 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
     slots = t.constraint_bodies
     moving = t.dynamic[slots]
     ends = frame.coms[:, slots]
-    share = moving / np.maximum(moving.sum(axis=1, keepdims=True), 1)
-    hub = np.einsum("ns,wnsi->wni", share, ends)
+    weights = moving / np.maximum(moving.sum(axis=1, keepdims=True), 1)
+    hub = np.einsum("ns,wnsi->wni", weights, ends)
     named = body <= t.num_bodies
-    hub[:, named] = frame.places(body[named], point[named])
+    hub[:, named] = frame.world_points(body[named], point[named])
     color = np.tile(t.coloring_for(max_colors).color_of, frame.num_worlds)
     constraint, slot = np.nonzero(moving)
     link = (np.arange(frame.num_worlds)[:, None] * t.num_constraints + constraint).reshape(-1)

@@ -115,10 +115,10 @@ class MassOverlay(Overlay):
         contacts = frame.contacts
         if contacts is None:
             return None
-        own = contacts.select(contacts.world == frame.worlds[world])
+        touching = contacts.select(contacts.world == frame.worlds[world])
         bodies = len(frame.model.bodies)
         center = whole_center(frame.mass[world : world + 1], frame.poses.position[world : world + 1, :bodies])[0]
-        return support_of(own, frame.model.topology.dynamic, center, frame.stage.up)
+        return support_of(touching, frame.model.topology.dynamic, center, frame.stage.up)
 
     def _add_table(self, frame: Frame, canvas: Canvas, total: float) -> None:
         rows = [Row("bodies", str(int((frame.mass[0] > 0.0).sum())), _BODY), Row("whole", f"{total:.4g} kg", INK)]

@@ -32,13 +32,13 @@ def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Se
     ground = _Ground()
     for box in taken:
         ground.add(box)
-    places: list[Box | None] = []
+    placed: list[Box | None] = []
     for anchor, size in zip(np.asarray(anchors, dtype=float), np.asarray(sizes, dtype=float), strict=True):
-        place = next((box for box in _candidates(anchor, size, width, height) if not ground.meets(box)), None)
-        if place is not None:
-            ground.add(place)
-        places.append(place)
-    return places
+        free = next((box for box in _candidates(anchor, size, width, height) if not ground.meets(box)), None)
+        if free is not None:
+            ground.add(free)
+        placed.append(free)
+    return placed
 
 
 def _candidates(anchor: Array, size: Array, width: int, height: int) -> Iterator[Box]:

@@ -32,7 +32,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
             _switch(operator, item, value)
         else:
             _slider(operator, item, value)
-        widgets.mark(panel_state.places, f"command {item.name}")
+        widgets.mark(panel_state.areas, f"command {item.name}")
         imgui.pop_id()
     imgui.end_disabled()
 
@@ -103,8 +103,8 @@ def _zero_mark(item: Input) -> None:
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
     # margins in imgui: 2, plus half of the grab's width
     inset = 2.0 + 0.5 * imgui.get_style().grab_min_size
-    share = -item.lower / (item.upper - item.lower)
-    x = round(low.x + inset + share * (high.x - low.x - 2.0 * inset)) + 0.5
+    fraction = -item.lower / (item.upper - item.lower)
+    x = round(low.x + inset + fraction * (high.x - low.x - 2.0 * inset)) + 0.5
     draw = imgui.get_window_draw_list()
     draw.add_line((x, high.y - 1.0), (x, high.y + 2.0), theme.color(theme.FAINT))
 
@@ -118,7 +118,7 @@ def _switch(operator: Operator, item: Input, value: float) -> None:
     pressed = imgui.invisible_button("##switch", (width, imgui.get_frame_height()))
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
     y = 0.5 * (low.y + high.y)
-    rgba = (theme.SOURCES.get(operator.source(item.name), theme.ACCENT) if on else theme.FIELD_HELD) or theme.ACCENT
+    rgba = (theme.SOURCES.get(operator.source(item.name), theme.ACCENT) if on else theme.FIELD_ACTIVE) or theme.ACCENT
     draw = imgui.get_window_draw_list()
     draw.add_rect_filled((low.x, y - 0.5 * height), (high.x, y + 0.5 * height), theme.color(rgba), 0.5 * height)
     x = high.x - 0.5 * height if on else low.x + 0.5 * height

@@ -43,7 +43,7 @@ def toggle(panel_state: PanelState) -> None:
     shown = panel_state.diagram_shown
     if widgets.button("Close diagram" if shown else "Diagram", widgets.wide(), theme.ACCENT if shown else None):
         panel_state.diagram_shown = not shown
-    widgets.mark(panel_state.places, "diagram")
+    widgets.mark(panel_state.areas, "diagram")
     imgui.set_item_tooltip("the block diagram that gives commands, with the values on its wires")
 
 
@@ -70,18 +70,18 @@ def _head(panel_state: PanelState, view: DiagramView) -> None:
         width = imgui.calc_text_size(label).x + 1.2 * f
         if widgets.button(label, width, theme.ACCENT if label == view.label else None):
             view.show(label)
-        widgets.mark(panel_state.places, f"diagram tab {label}")
+        widgets.mark(panel_state.areas, f"diagram tab {label}")
         imgui.same_line()
     if widgets.button("Fit", 3.0 * f):
         view.zoom = 0.0
-    widgets.mark(panel_state.places, "diagram fit")
+    widgets.mark(panel_state.areas, "diagram fit")
     imgui.set_item_tooltip("drag: move; wheel: zoom; click: ports and parameters of a block")
 
 
 def _canvas(panel_state: PanelState, view: DiagramView, values: dict[str, Array], width: float, height: float) -> None:
     at = imgui.get_cursor_screen_pos()
     imgui.invisible_button("##canvas", (width, height))
-    widgets.mark(panel_state.places, "diagram canvas")
+    widgets.mark(panel_state.areas, "diagram canvas")
     if view.zoom == 0.0:
         view.fit(width, height)
     view.bring_into_sight(width)
@@ -103,7 +103,7 @@ def _canvas(panel_state: PanelState, view: DiagramView, values: dict[str, Array]
         if box.role != "subsystem":
             pen.box(box)
         (left, top), (right, bottom) = pen.at(box.x, box.y), pen.at(box.x + box.width, box.y + box.height)
-        panel_state.places[f"diagram block {box.path}"] = Area(left, top, right - left, bottom - top)
+        panel_state.areas[f"diagram block {box.path}"] = Area(left, top, right - left, bottom - top)
     for box in seen:
         pen.values(box, values)
     pen.list.pop_clip_rect()
@@ -240,7 +240,7 @@ def _field(panel_state: PanelState, view: DiagramView, name: str, signal: str) -
     imgui.set_next_item_width(-1.0)
     value = view.edited.get(signal, view.parameter(signal, panel_state.world))
     changed, value = imgui.input_double(f"##{signal}", value, 0.0, 0.0, "%.6g")
-    widgets.mark(panel_state.places, f"diagram parameter {name}")
+    widgets.mark(panel_state.areas, f"diagram parameter {name}")
     if changed:
         view.edited[signal] = value
     if imgui.is_item_deactivated_after_edit():

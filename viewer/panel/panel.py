@@ -124,7 +124,7 @@ class Panel:
             theme.apply(imgui.get_style(), sizes)
             self._sizes = sizes
         self._layout = self.layout(width, height)
-        self.panel_state.places.clear()
+        self.panel_state.areas.clear()
         imgui.new_frame()
         imgui.push_font(None, sizes.font)
         self._draw(self._layout)
@@ -182,11 +182,11 @@ class Panel:
         imgui.end_child()
 
     def _lists(self, panel_state: PanelState, operator: Operator | None, roomy: bool) -> None:
-        if panel_state.overlays and widgets.section(panel_state.places, "Overlays", opened=roomy):
+        if panel_state.overlays and widgets.section(panel_state.areas, "Overlays", opened=roomy):
             lists.overlays(panel_state)
-        if operator is not None and widgets.section(panel_state.places, "Parameters"):
+        if operator is not None and widgets.section(panel_state.areas, "Parameters"):
             lists.parameters(panel_state)
-        if panel_state.all_keys() and widgets.section(panel_state.places, "Keys"):
+        if panel_state.all_keys() and widgets.section(panel_state.areas, "Keys"):
             lists.keys(panel_state)
 
     def close(self) -> None:

@@ -47,7 +47,7 @@ class PanelState:
         message: one line for the user about the last restart.
         problem: error of the last recording or replay of commands, or empty.
         keys: function that returns the help for all keys and the mouse in a window, or None without a window.
-        places: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
+        areas: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
             "timeline", "command lift", "parameter mass", "overlay contacts" and "diagram block pid".
         diagram_shown: True if the block diagram is open.
     """
@@ -66,7 +66,7 @@ class PanelState:
     message: str = ""
     problem: str = ""
     keys: Callable[[], Sequence[KeyGroup]] | None = None
-    places: dict[str, Box] = field(default_factory=dict)
+    areas: dict[str, Box] = field(default_factory=dict)
     diagram_shown: bool = False
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from gpusim.viewer.panel.line_colors import LINES
 
 _GRID = 2.0
 """Distance between vertical grid lines, s."""
-_LEAST, _MOST = 2.4, 7.0
+_MIN_HEIGHT, _MAX_HEIGHT = 2.4, 7.0
 """Minimum and maximum height of a scope, in font sizes."""
 
 
@@ -33,9 +33,9 @@ def draw(history: History, world: str = "") -> None:
     line = imgui.get_text_line_height_with_spacing()
     taken = len(history.scopes) * (line + 0.9 * f) + rows * (line + 0.15 * f)
     free = (imgui.get_content_region_avail().y - taken) / len(history.scopes)
-    height = min(max(free, _LEAST * f), _MOST * f)
-    for place, scope in enumerate(history.scopes):
-        imgui.push_id(place)
+    height = min(max(free, _MIN_HEIGHT * f), _MAX_HEIGHT * f)
+    for index, scope in enumerate(history.scopes):
+        imgui.push_id(index)
         times, values = history.course(scope)
         widgets.heading(scope.title, scope.unit)
         for k, trace in enumerate(scope.traces):
@@ -61,8 +61,8 @@ def _row(trace: Trace, rgba: theme.Rgba, values: Array, ends: tuple[float, float
     draw_list.add_rect_filled((at.x, at.y + 0.3 * line), (at.x + 0.5 * f, at.y + 0.72 * line), theme.color(rgba), 2.0)
     if np.isfinite(value) and high > low:
         zero = min(max(0.0, low), high)
-        shares = ((zero - low) / (high - low), (value - low) / (high - low))
-        widgets.bar(at.x, at.y + line + 0.08 * f, width, max(2.0, 0.16 * f), shares, rgba)
+        ends = ((zero - low) / (high - low), (value - low) / (high - low))
+        widgets.bar(at.x, at.y + line + 0.08 * f, width, max(2.0, 0.16 * f), ends, rgba)
     imgui.dummy((0.0, 0.0))
 
 

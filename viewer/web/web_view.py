@@ -74,7 +74,7 @@ class WebView(Closing):
         if not self._all:
             raise ViewerError(f"WebView: worlds = {worlds!r} selects no world; give indices, or None")
         self._camera, self._visuals = camera, visuals
-        self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._followed: int | None = None
         self._from = np.zeros(3)
         self._server: Any = open_server(host, port)
@@ -105,7 +105,7 @@ class WebView(Closing):
         self._followed = None
         self._draw(self._all)
         self._panel = WebPanel(
-            self._server.gui, self._state, self._asked.put, self._ask_look, self.follow, self._draw, self._all
+            self._server.gui, self._state, self._requests.put, self._request_look, self.follow, self._draw, self._all
         )
         history = self._state.history()
         self._scopes = None if history is None else WebScopes(self._server.gui, history)
@@ -136,8 +136,8 @@ class WebView(Closing):
             position = self.session.poses(self.worlds).position[0, self._followed]
             self._from = position + self._scene.shifted
 
-    def _ask_look(self, name: str, client: Any) -> None:
-        self._asked.put(lambda: self._look(name, client))
+    def _request_look(self, name: str, client: Any) -> None:
+        self._requests.put(lambda: self._look(name, client))
 
     def _look(self, name: str, client: Any) -> None:
         """Move the camera of one browser."""
@@ -194,9 +194,9 @@ class WebView(Closing):
         self._show(panel=True)
 
     def _answer(self) -> None:
-        while not self._asked.empty():
+        while not self._requests.empty():
             try:
-                self._asked.get()()
+                self._requests.get()()
             except GpusimError as error:  # the page shows the error, and the run continues
                 self.session.note = str(error)
 

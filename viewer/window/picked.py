@@ -46,11 +46,11 @@ class Picked:
         spec = source.model.bodies[body]
         if isinstance(source, Live):
             names = ("position", "orientation", "linear_velocity", "angular_velocity")
-            place, turn, speed, spin = (
+            position, orientation, speed, spin = (
                 source.sim.read(f"body.{spec.label}.{name}", numpy=True)[world] for name in names
             )
             mass = None if spec.kinematic else float(source.sim.runtime.parameter("mass")[world, body])
-            return cls(spec.label, world, place, turn, speed, spin, mass)
+            return cls(spec.label, world, position, orientation, speed, spin, mass)
         poses = source.poses([world], None)
         rotation = poses.rotation[0, body]
         position = poses.position[0, body] - rotation @ spec.com
@@ -60,9 +60,9 @@ class Picked:
     def lines(self) -> list[str]:
         """Return the data as text, one line for each value."""
         x, y, z = np.round(self.position, 9) + 0.0
-        turn = rotations.rotation_vector_from_quaternion(self.orientation)
-        angle = float(np.linalg.norm(turn))
-        axis = turn / angle if angle > 1e-9 else np.array([0.0, 0.0, 1.0])
+        rotation_vector = rotations.rotation_vector_from_quaternion(self.orientation)
+        angle = float(np.linalg.norm(rotation_vector))
+        axis = rotation_vector / angle if angle > 1e-9 else np.array([0.0, 0.0, 1.0])
         axis = np.round(axis, 2) + 0.0  # avoids "-0.00"
         reported = [
             f"{self.label}" + (f"  (world {self.world})" if self.world else ""),

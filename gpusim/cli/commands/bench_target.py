@@ -97,10 +97,10 @@ def _profile(sim: Any) -> Table:
     for name in ("stage", "us", "share", "to make it cheaper"):
         table.add_column(name, justify="left" if name in ("stage", "to make it cheaper") else "right")
     for stage, time_us in sorted(stages.items(), key=lambda item: -item[1]):
-        share = time_us / whole
-        if share >= 0.005:
-            advice = _CHEAPER.get(stage, "") if share >= _LARGE else ""
-            table.add_row(stage.replace("_", " "), f"{time_us:.3g}", f"{share:.0%}", advice)
+        fraction = time_us / whole
+        if fraction >= 0.005:
+            advice = _CHEAPER.get(stage, "") if fraction >= _LARGE else ""
+            table.add_row(stage.replace("_", " "), f"{time_us:.3g}", f"{fraction:.0%}", advice)
     return table
 
 

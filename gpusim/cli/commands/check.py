@@ -29,7 +29,7 @@ _WALL = 60.0
 """Maximum wall time of the run, s."""
 _ACTS = ("motion", "contact")
 """Severities of findings with which a strict check fails."""
-_MOST = 20
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _lines(result: CheckResult) -> list[str]:
     verdict = "failed" if run.failures else "fine"
     what = f"{run.time:.4g} s in {run.steps} steps of {run.dt:g} s"
     lines.append(f"run: {verdict}, {what}, joints within {run.gap:.2g} m and {run.tilt:.2g} rad")
-    lines += [f"  {text}" for text in [*run.failures, *run.warnings][:_MOST]]
+    lines += [f"  {text}" for text in [*run.failures, *run.warnings][:_MAX_LINES]]
     if result.comparison is not None:
         lines += _compared(result.comparison)
     return lines
@@ -184,9 +184,9 @@ def _section(name: str, findings: Sequence[Finding], empty: str) -> list[str]:
     lines = [f"{name}: " + ", ".join(f"{count} {words[s]}" for s, count in counts.items() if count)]
     for severity in SEVERITIES:
         sentences = one_for_each_fact(f.sentence for f in findings if f.severity == severity)
-        lines += [f"  {severity}: {sentence}" for sentence in sentences[:_MOST]]
-        if len(sentences) > _MOST:
-            lines.append(f"  {severity}: and {len(sentences) - _MOST} more; --json lists all")
+        lines += [f"  {severity}: {sentence}" for sentence in sentences[:_MAX_LINES]]
+        if len(sentences) > _MAX_LINES:
+            lines.append(f"  {severity}: and {len(sentences) - _MAX_LINES} more; --json lists all")
     return lines
 
 

@@ -67,8 +67,8 @@ def _add_material(runtime: Runtime, table: SignalTable, column: int, prefix: str
         def write(worlds: Array, value: Array) -> None:
             runtime.write_parameter(field, column, worlds, value)
 
-        place = field, (column,)
-        table.add(signal, (), unit, doc, lambda: runtime.parameter(field)[:, column], write, parameter=place)
+        parameter = field, (column,)
+        table.add(signal, (), unit, doc, lambda: runtime.parameter(field)[:, column], write, parameter=parameter)
 
     for name, (unit, doc) in _PARAMETERS.items():
         add(prefix + name, f"shape_{name}", unit, f"{doc}; {whose}; may differ per world")

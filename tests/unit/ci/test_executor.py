@@ -110,18 +110,18 @@ def test_bits_of_newer_cards() -> None:
     module = load_module(("bits.cu", {"bits.cu": BITS}, {}, (), ptx.ARCH))
     assert not run(module, "bits", count, 1, *inputs, out, device_array(wide), wide_out)
     for i in range(count):
-        x, y, place, room = int(a[i]), int(wide[i]), int(at[i]), int(size[i])
-        choice, both = (place * 257 + room * 4099) & 0xFFFF, (y & 0xFFFFFFFF) << 32 | x
+        x, y, position, room = int(a[i]), int(wide[i]), int(at[i]), int(size[i])
+        choice, both = (position * 257 + room * 4099) & 0xFFFF, (y & 0xFFFFFFFF) << 32 | x
         chosen = 0
         for k in range(4):
             digit = choice >> 4 * k & 15
             byte = both >> 8 * (digit & 7) & 255
             chosen |= (255 * (byte >> 7) if digit & 8 else byte) << 8 * k
-        fields = [bits_of(x, place, room, 32, of_sign) for of_sign in (False, True)]
+        fields = [bits_of(x, position, room, 32, of_sign) for of_sign in (False, True)]
         assert np.asarray(out)[i].tolist() == [*fields, chosen], i
         z = (y * 6364136223846793005 + x) % 2**64
         high = [y * z >> 64, (signed(y, 64) * signed(z, 64) >> 64) % 2**64]
-        fields = [bits_of(y, place, room, 64, of_sign) for of_sign in (False, True)]
+        fields = [bits_of(y, position, room, 64, of_sign) for of_sign in (False, True)]
         assert np.asarray(wide_out)[i].tolist() == [*fields, *high], i
 
 
@@ -182,7 +182,7 @@ def test_a_missing_barrier(faults: Module) -> None:
     x = device_array(np.arange(64.0))
     found = run(faults, "no_barrier", 1, 64, x, shared=512, seed=0)
     assert kinds(found) == {"race between threads", "unwritten memory read"}
-    assert all("faults.cu:" in f.place for f in found)
+    assert all("faults.cu:" in f.position for f in found)
     assert all("no_barrier" in f.other for f in found if f.kind == "race between threads")
     assert np.isnan(np.asarray(x)).any()
 
@@ -196,7 +196,7 @@ def test_races(faults: Module, kernel: str, seed: int) -> None:
     blocks, threads, kind = (2, 1, "blocks") if kernel.startswith("blocks_") else (1, 32, "threads")
     found = run(faults, kernel, blocks, threads, device_array(np.zeros(4, np.int32)), seed=seed)
     assert kinds(found) == {f"race between {kind}"}
-    assert kernel in found[0].place and kernel in found[0].other and "faults.cu:" in str(found[0])
+    assert kernel in found[0].position and kernel in found[0].other and "faults.cu:" in str(found[0])
 
 
 def test_unwritten_memory(faults: Module) -> None:

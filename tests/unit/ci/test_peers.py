@@ -57,7 +57,7 @@ def test_gpusim_and_peers_in_one_run(
 
 
 def test_piles_have_a_ratio_to_the_first_peer() -> None:
-    extra = piles.found_figures(4, 16, 10.0, np.zeros((4, 3))) | {"overlap": 1e-3}
+    extra = piles.motion_figures(4, 16, 10.0, np.zeros((4, 3))) | {"overlap": 1e-3}
     own = Record("pile_1000", "8 boxes, 4 x 1 sweeps", 1, step_us=10.0, extra=extra)
     lone = Record("pile_8000", "9 boxes, 4 x 1 sweeps", 1, step_us=10.0, extra=extra)
     shares = {"collide_share": 0.25, "solve_share": 0.5}

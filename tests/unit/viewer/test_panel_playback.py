@@ -31,7 +31,7 @@ def test_the_timeline_is_dragged_and_follows(tmp_path: Path) -> None:
     panel_state = PanelState(session)
     assert panel_state.health() == ("playback", True)
     person = Person(panel_state)
-    area = panel_state.places["timeline"]
+    area = panel_state.areas["timeline"]
     assert area.width > 600 and area.y > 300
     person.drag("timeline", 0.1, 0.75)
     assert session.time == pytest.approx(0.75, abs=0.02) and session.paused

@@ -75,7 +75,7 @@ class Driver:
         self.window.event("key", KEYS[name], 0, action, bits)
 
     def place(self, name: str, share: float = 0.5) -> tuple[float, float]:
-        area = self.panel_state.places[name]
+        area = self.panel_state.areas[name]
         return area.x + share * area.width, area.y + 0.5 * area.height
 
     def drag(self, *path: tuple[float, float]) -> None:
