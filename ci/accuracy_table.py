@@ -165,13 +165,13 @@ def command_time() -> float:
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="follow every case for one second only")
-    parser.add_argument("--horizon", type=float, help="follow every case for this time only, s")
+    parser.add_argument("--quick", action="store_true", help="simulate only one second of every case")
+    parser.add_argument("--horizon", type=float, help="simulate only this time of every case, s")
     parser.add_argument("--case", action="append", default=[], help="only this case (may be repeated)")
     parser.add_argument("--column", action="append", default=[], help="only this column (may be repeated)")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--backend", choices=("numpy", "native"), default="numpy")
-    parser.add_argument("--kept", type=Path, help="table whose NumPy figures serve, with --backend native")
+    parser.add_argument("--kept", type=Path, help="earlier table with NumPy's errors to reuse, with --backend native")
     parser.add_argument("--out", type=Path, default=ROOT / "ci" / "bench" / "accuracy")
     options = parser.parse_args()
     options.horizon = QUICK_HORIZON if options.quick else options.horizon

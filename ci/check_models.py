@@ -226,9 +226,11 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", type=Path, required=True, metavar="DIR")
     parser.add_argument("--only", default="*", metavar="GLOB", help="paths to check")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables as markdown")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and skip files that it has")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="store the rows in this file, and skip files with rows"
+    )
     parser.add_argument("--seconds", type=float, default=5.0, help="length of the run with contacts")
-    parser.add_argument("--timeout", type=float, default=240.0, help="most processor time for one file, s")
+    parser.add_argument("--timeout", type=float, default=240.0, help="maximum processor time for one file, s")
     options = parser.parse_args()
     rows = []
     if options.json and options.json.exists():

@@ -315,7 +315,7 @@ def check_life_alone(path: Path, seconds: float) -> dict[str, Any]:
             raise
         return {"not_compiled": str(error)}
     if not builder.bodies:
-        return {"not_compiled": "it has no body that moves"}
+        return {"not_compiled": "it has no moving body"}
     row = run(builder, seconds)
     row.pop("heights")
     row.update(exact=report.exact, findings=[[f.severity, f.sentence] for f in report.findings])

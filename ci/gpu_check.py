@@ -287,11 +287,11 @@ def step_tests(options: argparse.Namespace) -> dict[str, Any]:
         lines += [line.strip("= \n")] if line.strip() else []
     code = process.wait()
     timer.cancel()
-    summary = lines[-1] if lines else "pytest said nothing"
+    summary = lines[-1] if lines else "pytest printed nothing"
     if code == 5:  # pytest collected nothing
         return {"summary": summary, "skipped": f"no test is marked {marker!r}"}
     if code == 2 and not any(word in summary for word in ("failed", "error")):  # interrupted by the timer
-        return {"summary": f"{summary}; the others not in time", "failed": ""}
+        return {"summary": f"{summary}; the other tests did not finish in time", "failed": ""}
     without = f", without {', '.join(missing)}" if missing else ""
     lacking = sum("ModuleNotFoundError" in line and line.startswith(("FAILED", "ERROR")) for line in lines)
     others = sum(line.startswith(("FAILED", "ERROR")) for line in lines) - lacking
@@ -327,7 +327,7 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
         failed += [] if result.startswith(("same", "skipped")) else [name]
         _leave(options, {"steps": options.steps, "worlds": WORLDS, "cases": rows, "failed": "not finished"})
     if left:
-        print(f"left out, not compiled or no time: {', '.join(left)}")
+        print(f"left out (not compiled, or no time left): {', '.join(left)}")
     report = {"steps": options.steps, "worlds": WORLDS, "cases": rows, "left_out": left}
     return report | {"failed": ", ".join(failed)}
 

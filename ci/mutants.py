@@ -139,7 +139,9 @@ def mutate(copy: Path, mutant: Mutant) -> None:
     for name, old, new in mutant.changes:
         text = (copy / name).read_text("utf-8")
         if text.count(old) != 1:
-            raise ValueError(f"{mutant.name}: {name} has {text.count(old)} times {old!r}; name a text that stands once")
+            raise ValueError(
+                f"{mutant.name}: {name} has {text.count(old)} times {old!r}; choose a text that occurs once"
+            )
         (copy / name).write_text(text.replace(old, new), "utf-8")
 
 

@@ -36,7 +36,11 @@ GROUPS = {
 VARIABLES = (
     ("GPUSIM_CACHE", "folder of compiled kernels", "the user's cache folder"),
     ("GPUSIM_THREADS", "threads of the native backend", "all cores"),
-    ("GPUSIM_CUDA_BUILD", "`auto`, `full` (wait for optimized GPU code) or `quick` (do without it)", "`auto`"),
+    (
+        "GPUSIM_CUDA_BUILD",
+        "`auto`, `full` (wait for optimized GPU code) or `quick` (without optimized GPU code)",
+        "`auto`",
+    ),
     ("GPUSIM_GL_DEBUG", "check every OpenGL call", "off"),
     ("CXX", "C++ compiler of the native backend", "g++ or clang++"),
 )
@@ -101,7 +105,7 @@ SECTIONS = {
     "Ropes, rods and tendons": ("joint.ROPE.",),
     "Latches and cone limits": ("joint.LATCH.attached", "joint.BALL.cone_limit"),
     "Shapes": ("shape.SHAPE.",),
-    "Pairs with an own material": ("pair.",),
+    "Pairs with a custom material": ("pair.",),
     "Sites": ("site.SITE.",),
     "Sensors": ("sensor.",),
     "Delays and activations of commands": tuple(f"force.LABEL.{x}" for x in ("delay", "time_constant", "activation")),
@@ -124,10 +128,10 @@ def signals() -> str:
     """Return the page of signals."""
     known = _sample().signals()
     text = (
-        "# Signals\n\nRead a signal with `sim.read(name)`. Write one that is writable with `sim.write(name, value, "
+        "# Signals\n\nRead a signal with `sim.read(name)`. Write a writable signal with `sim.write(name, value, "
         "world=...)`. The first\naxis of the array is the world index. `sim.signals()` lists the signals of your model."
-        "\n\nA signal marked *trial* needs a trial of the next step, which costs about as much as a step. Block "
-        "diagrams cannot\nread those.\n\n"
+        "\n\nReading a signal marked *trial* runs a trial step, which costs about as much as a step. Block "
+        "diagrams cannot\nread these signals.\n\n"
     )
     for title, starts in SECTIONS.items():
         rows = []

@@ -129,7 +129,7 @@ def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerC
             note = peer.note
             if model.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
                 model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-                note = f"{note}, but Newton, for it has no PGS"
+                note = f"{note}, but Newton, because it has no PGS"
             method = f"float32, CUDA graph of a step{', ' if note else ''}{note}"
             yield PeerCase(peer.name, worlds, fallen(peer, _graph(peer, model, worlds)), method)
 

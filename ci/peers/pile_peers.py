@@ -138,7 +138,7 @@ def mujoco(options: Options, objects: Heap) -> Iterator[PeerCase | PeerRecord]:
     import mujoco
 
     if objects.angle.size > MUJOCO_BOXES:
-        note = f"left out: a step of more than {MUJOCO_BOXES} boxes takes many seconds"
+        note = f"omitted: a step of more than {MUJOCO_BOXES} boxes takes many seconds"
         yield PeerRecord("mujoco", package_version("mujoco"), pile_name(objects), 1, note=note)
         return
     model = mujoco.MjModel.from_xml_string(pile_mjcf(objects))

@@ -55,7 +55,7 @@ MIN_QUEUED, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Tolerance for signals that the host computes.
 TOLERANCE = 1e-12
 KNOWN = {
-    ("unwritten memory read", "locate_shape"): "unset boxes can only ask for a search, which then runs",
+    ("unwritten memory read", "locate_shape"): "unset boxes can only cause an additional search",
 }
 """Harmless findings: kind, function and reason."""
 
@@ -262,7 +262,7 @@ def print_result(result: Result) -> None:
     bits = f"OTHER BITS in {', '.join(result.differing[:5])}" if result.differing else "bits equal"
     print(f"{result.case}: {bits}, {result.contacts} contacts, {result.seconds:.1f} s", flush=True)
     for flag in result.missed:
-        print(f"  FAULT {flag} was not set: the part of the schedule behind it has not run", flush=True)
+        print(f"  FAULT {flag} was not set, so a part of the schedule has not run", flush=True)
     for fault in result.faults():
         print(f"  FAULT {fault}", flush=True)
 
@@ -272,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     chosen = [case for case in cases(options.all) if options.only in str(case)]
     if not chosen:
-        print(f"no case holds {options.only!r}; --list names them", file=sys.stderr)
+        print(f"no case contains {options.only!r}; --list shows the cases", file=sys.stderr)
         return 1
     if options.list:
         print(*chosen, sep="\n")
@@ -316,8 +316,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--all", action="store_true", help="every launch, solver and number type: about seven minutes")
     parser.add_argument("--arch", default=ARCH, help=f"virtual architecture of the PTX (default {ARCH})")
     parser.add_argument("--nvrtc", type=int, default=NVRTC_MAJOR, help="major version of NVRTC: 12 or 13")
-    parser.add_argument("--seed", type=int, default=1, help="of the order of threads and blocks; 0: as numbered")
-    parser.add_argument("--jobs", type=int, default=2, help="processes; one runs the cases in this process")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="random seed for the order of threads and blocks; 0: ascending numbers"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes; 1 runs the cases in this process")
     parser.add_argument("--notes", action="store_true", help="also report copies of unwritten local memory")
     parser.add_argument("--list", action="store_true", help="name the cases")
     parser.add_argument("--allow-missing", action="store_true", help="exit code 0 without NVRTC or a compiler")

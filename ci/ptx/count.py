@@ -266,7 +266,7 @@ def over_limits(found: Sequence[Counts], limits: dict[str, dict[str, float]]) ->
     for counts in found:
         for name, limit in limits.get(counts.case, {}).items():
             if counts.figures[name] > limit:
-                fix = "reduce it, or run ci/ptx/count.py --limits if it must be so"
+                fix = "reduce it, or accept it with ci/ptx/count.py --limits"
                 over.append(f"{counts.case}: {name} = {counts.figures[name]:.0f} exceeds {limit:g}; {fix}")
     return over
 

@@ -150,7 +150,7 @@ def _compiler(fault: tuple[str, str, str] | None, virtual: str, major: int) -> C
             if fault is not None and fault[0] in texts:
                 name, right, wrong = fault
                 found = texts[name].count(right)
-                assert found == 1, f"{name} holds {right!r} {found} times, not once: give the fault another place"
+                assert found == 1, f"{name} holds {right!r} {found} times, not once: choose another text for the fault"
                 texts[name] = texts[name].replace(right, wrong)
             return ((main, texts, defines, options, virtual, major),)
 

@@ -43,8 +43,8 @@ FOLDER = "ptx"
 KINDS = (
     ("out of bounds", "misaligned", "unwritten memory read", "race between threads", "race between blocks")
     + ("divergent barrier", "whole number divided by zero", "conversion out of range")
-    + ("blocks that wait for ever",)
-    + ("unwritten local memory read", "greatest of zeros of both signs")
+    + ("blocks that wait forever",)
+    + ("unwritten local memory read", "maximum of zeros with different signs")
 )  # fmt: skip
 NOTES = KINDS[-2:]
 MANY = 0xFFFF
@@ -183,7 +183,7 @@ class Executor:
         self._library.ptx_launch.restype = ctypes.c_bool
         base = self._library.ptx_open()
         if base is None:
-            raise CompileError("the executor finds no 8 GB of address space: raise the limit (ulimit -v)")
+            raise CompileError("the executor needs 8 GB of address space: raise the limit (ulimit -v)")
         self.base: int = base
         self.size: int = self._library.ptx_memory_bytes()
         self._modules: list[Module] = []

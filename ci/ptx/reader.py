@@ -206,7 +206,7 @@ def read_param(text: str) -> Param:
     """Read a declaration such as ``.param .align 8 .b8 x[16]``."""
     match = _PARAM.match(" ".join(text.split()))
     if match is None:
-        raise PtxError(f"parameter {text!r}: teach ci/ptx/reader.py its form")
+        raise PtxError(f"parameter {text!r}: add its form to ci/ptx/reader.py")
     width = int(match[2]) // 8
     return Param(match[3], width * int(match[4] or 1), int(match[1] or width))
 
@@ -221,7 +221,7 @@ def _read_body(function: Function, text: str, offset: int) -> int:
     while True:
         token = _TOKEN.match(text, offset)
         if token is None:
-            raise PtxError(f"{text[offset : offset + 80]!r} in {function.name}: teach ci/ptx/reader.py its form")
+            raise PtxError(f"{text[offset : offset + 80]!r} in {function.name}: add its form to ci/ptx/reader.py")
         offset = token.end()
         if token["line"]:
             position = SourcePosition(*(int(token[key] or 0) for key in ("file", "line", "outer_file", "outer_line")))
@@ -249,7 +249,7 @@ def _read_directive(function: Function, text: str) -> None:
     elif match := _REGISTER.match(text):
         function.registers[match[2]] = match[1]
     else:
-        raise PtxError(f"directive {text!r} in {function.name}: teach ci/ptx/reader.py its form")
+        raise PtxError(f"directive {text!r} in {function.name}: add its form to ci/ptx/reader.py")
 
 
 def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
@@ -260,7 +260,7 @@ def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
     """
     match = _CALL.match(s.operands)
     if match is None:
-        raise PtxError(f"call {s.text!r}: teach ci/ptx/reader.py its form")
+        raise PtxError(f"call {s.text!r}: add its form to ci/ptx/reader.py")
     results, arguments = ([x.strip() for x in (match[k] or "").split(",") if x.strip()] for k in (1, 3))
     return results, match[2], arguments
 

@@ -21,10 +21,10 @@ LEFT = ("workload", "case", "how", "note")
 """Left-aligned columns."""
 DROPPED_FIRST = ("+-", "how")
 """Columns that the table omits in a narrow window, in this order."""
-PILE_HEAD = ("case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "most m/s", "overlap mm")
+PILE_HEAD = ("case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "max m/s", "overlap mm")
 PILE_LEGEND = (
-    "piles: ns/point: time of a step over contact points; rms, most: speeds of the settled things; overlap: the "
-    "deepest. Times on one CPU thread are CPU time."
+    "piles: ns/point: time of a step over contact points; rms, max: speeds of the settled objects; overlap: the "
+    "maximum penetration. Times on one CPU thread are CPU times."
 )
 MIN_SHOWN_FRACTION = 0.003
 """Minimum share of a step for which the report lists a stage."""

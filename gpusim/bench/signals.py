@@ -67,7 +67,7 @@ def lines(records: Sequence[Any]) -> list[str]:
     """Return the results of the workload, one line each."""
     return [
         f"signals: {_WORDS[name]}: {r.extra[name]:.3g} us, {100.0 * r.extra[f'{name}_share']:.2g} % of a step"
-        f" (wanted at most {100.0 * limit:g} %)"
+        f" (target: at most {100.0 * limit:g} %)"
         for r in records
         if r.workload == "signals" and not r.error
         for name, limit in MAX_COST.items()

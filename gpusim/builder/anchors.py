@@ -56,6 +56,6 @@ def _check_one(element: str, names: str, local: Any, at: Any) -> None:
         in_body, in_world = names.split()
         raise validate.fail(
             element,
-            f"{in_body} and {in_world} both say where it is",
-            f"give {in_world} (in the world, as the bodies stand now) or {in_body} (in the body frame)",
+            f"{in_body} and {in_world} are both given",
+            f"give {in_world} (world frame, at the current poses) or {in_body} (body frame)",
         )

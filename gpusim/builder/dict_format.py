@@ -17,7 +17,7 @@ _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 LISTS = {"body": "bodies"}
 """Type of element -> name of the builder's list."""
-_FIX = "give what ModelBuilder.to_dict returned"
+_FIX = "give the result of ModelBuilder.to_dict"
 Self = TypeVar("Self", bound="DictFormat")
 
 
@@ -70,7 +70,7 @@ def _check_head(data: Any) -> None:
         raise validate.fail("ModelBuilder.from_dict", "the data are not a model", _FIX)
     if data.get("version") != VERSION:
         rule = f"version = {data.get('version')!r} is unknown, and this gpusim reads version {VERSION}"
-        raise validate.fail("ModelBuilder.from_dict", rule, "use the gpusim that wrote it, or a newer one")
+        raise validate.fail("ModelBuilder.from_dict", rule, "use the gpusim that wrote it, or a newer version")
 
 
 def _check(made: Any) -> None:

@@ -205,7 +205,7 @@ def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
             if label not in controls:
                 raise ModelError(f"{element}: {unknown_name('command', label, controls)}")
             if label in driver:
-                rule = f"gives the command '{label}', as diagram '{driver[label]}' does"
+                rule = f"sets the command '{label}', which diagram '{driver[label]}' also sets"
                 raise validate.fail(element, rule, "give it by one of them")
             driver[label] = diagram.label
     return np.array(defaults, dtype=np.float64)
@@ -264,7 +264,7 @@ def _number_clamped(groups: list[Group]) -> None:
             if count[axis] > MAX_CLAMPED:
                 raise validate.fail(
                     group.specs[n].element,
-                    f"is actuator {count[axis]} with a separate limit on one coordinate, which takes {MAX_CLAMPED}",
+                    f"is actuator {count[axis]} with an effort limit on one coordinate; the maximum is {MAX_CLAMPED}",
                     "join some of them into one with the sum of their gains and limits",
                 )
 

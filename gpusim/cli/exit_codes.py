@@ -54,7 +54,7 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         text = f"not enough memory ({error or 'the request is too large'}); use fewer worlds or fewer signals"
     elif isinstance(error, OSError) and error.errno in _FULL and error.filename is not None:
-        text = f"{error.filename!r} could not be written ({error.strerror}); make room, or name another folder"
+        text = f"{error.filename!r} could not be written ({error.strerror}); free disk space, or use another folder"
     elif isinstance(error, KeyboardInterrupt | typer.Abort):
         text = "interrupted"
     elif hasattr(error, "format_message"):  # a usage error of typer's parser

@@ -116,9 +116,9 @@ class PictureOptions:
             OptionError: the world does not exist.
         """
         if self.world is not None and self.world not in numbers:
-            rule = f"is not among {len(numbers)} worlds; they count from 0"
+            rule = f"is not among {len(numbers)} worlds, whose numbers start at 0"
             if numbers != range(len(numbers)):
-                rule = f"was not recorded; there {'is' if len(numbers) == 1 else 'are'} {_listed(numbers)}"
+                rule = f"was not recorded; the recording has {_listed(numbers)}"
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
@@ -133,7 +133,7 @@ class PictureOptions:
         count, drawn = len(numbers), min(len(numbers), self.max_worlds)
         if drawn < count:
             what = f"world{'s' if drawn > 1 else ''} {_listed(numbers[:drawn])} of {count}"
-            note(f"drawing {what}; --max-worlds {count} draws all of them, --world N one alone")
+            note(f"drawing {what}; --max-worlds {count} draws all of them, --world N draws one")
         return list(range(drawn))
 
 

@@ -297,7 +297,7 @@ def run_child(code: str) -> tuple[str, str]:
             command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT, env=environment
         )
     except subprocess.TimeoutExpired:
-        return f"it hangs: nothing after {TIMEOUT:g} s", ""
+        return f"it does not answer within {TIMEOUT:g} s", ""
     except OSError as error:
         return f"no process can be started ({error})", ""
     report, trouble = (text.strip().rpartition("\n")[2].strip() for text in (done.stdout, done.stderr))

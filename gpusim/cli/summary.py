@@ -74,14 +74,18 @@ def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
 
 def _pairs(sim: Simulation) -> str:
     peak = int(np.max(sim.read("sim.pair_peak", numpy=True)))
-    return f"at most {peak}, of {sim.runtime.capacity.places} places"
+    return f"at most {peak}, capacity {sim.runtime.capacity.places}"
 
 
 def parted(drift: float, tilt: float) -> str:
     """Return an error text if the joint errors ``drift`` (m) or ``tilt`` (rad) are too large, else an empty string."""
     if not drift <= DRIFT_TOO_FAR:
-        return f"joints came {drift:.3g} m apart; take a smaller step"
-    return "" if tilt <= TILT_TOO_FAR else f"a locked rotation of a joint is {tilt:.3g} rad off; take a smaller step"
+        return f"joints came {drift:.3g} m apart; use a smaller step"
+    return (
+        ""
+        if tilt <= TILT_TOO_FAR
+        else f"a locked rotation of a joint has an error of {tilt:.3g} rad; use a smaller step"
+    )
 
 
 def _health(sim: Simulation, outcome: Outcome) -> str:

@@ -111,7 +111,7 @@ def model_scene(
     else:
         reports.append(report)
     if not builder.bodies and not still:
-        fix = "name a file with bodies" if fixed_base is False else "give --floating to free its base"
+        fix = "give a file with bodies" if fixed_base is False else "give --floating to free its base"
         raise OptionError(f"{path!r}: everything in the file is fixed to the world, so nothing can move; {fix}")
     held = hold and Path(path).suffix.lower() in _SERVO_FORMATS and not builder.actuators
     if held:
@@ -300,7 +300,7 @@ def _run(target: str, action: Callable[[], Any]) -> Any:
             ]
             line = frames[-1].lineno if frames else None
         position = f" line {line}" if line else ""
-        raise OptionError(f"{target!r}{position}: {type(error).__name__}: {error}; correct it") from error
+        raise OptionError(f"{target!r}{position}: {type(error).__name__}: {error}; fix the file") from error
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -267,7 +267,7 @@ def recover(part: str | os.PathLike[str]) -> Path:
         raise ModelError(f"recording {str(path)!r} exists already; rename or delete it first")
     with locked(file) or nullcontext():
         if not len(load_recording(file)):
-            raise ModelError(f"recording {str(part)!r} was broken off before its first block; record it again")
+            raise ModelError(f"recording {str(part)!r} was interrupted before its first block; record it again")
         try:
             format_.finish(file, path)
         except ModelError:

@@ -53,5 +53,5 @@ def _held(signal: Signal) -> Held:
         return Held(signal.at)
     if signal.target is None or signal.target.what not in ("linear", "angular"):
         hint = "give joint.<label>.velocity, or a body's linear_velocity or angular_velocity"
-        raise validate.fail(f"signal '{signal.info.name}'", "is not a velocity that can be held", hint)
+        raise validate.fail(f"signal '{signal.info.name}'", "is not a velocity that can be constrained", hint)
     return Held((), signal.target.index, 3 * (signal.target.what == "angular"))

@@ -23,10 +23,10 @@ def check_free(runtime: Runtime, label: str) -> None:
         ModelError: a diagram sets the command.
     """
     if label in runtime.drivers and label.endswith(APPLIED):
-        rule = "is what acts after the actuator's delay"
+        rule = "is the value after the actuator's delay"
         raise validate.fail(f"command '{label}'", rule, f"write '{label.removesuffix(APPLIED)}'")
     if label in runtime.drivers:
-        rule = f"diagram '{runtime.drivers[label]}' gives it before each sample"
+        rule = f"diagram '{runtime.drivers[label]}' sets it in each sample"
         raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
 
 

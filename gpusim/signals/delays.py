@@ -120,7 +120,7 @@ def delays(model: Model, dt: float) -> Delays | None:
         prefix = f"{actuator_type(spec.kind).prefix}.{spec.label}."
         if delay_range := delay_of(spec):
             tuned[f"{prefix}delay"] = Tuned(
-                len(values), 0.0, delay_range[1], unit="s", doc="from a command to its effect"
+                len(values), 0.0, delay_range[1], unit="s", doc="delay from a command to its effect"
             )
         at = len(values)
         values.append(delay_range[0] if delay_range else 0.0)
@@ -131,7 +131,7 @@ def delays(model: Model, dt: float) -> Delays | None:
             command_map = map_of(spec, command)
             if command_map is not None and command_map.time_constant > 0.0:
                 name = f"{prefix}{command + '_' if number else ''}time_constant"
-                tuned[name] = Tuned(len(values), 0.0, unit="s", doc="of the lag of a command")
+                tuned[name] = Tuned(len(values), 0.0, unit="s", doc="time constant of the command's lag")
             command_map = command_map or CommandMap()
             # A lag follows the command within the actuator's range. An integrator's command is a rate.
             ends = (
@@ -153,7 +153,8 @@ def delays(model: Model, dt: float) -> Delays | None:
         parameters=np.array(values), tuned=tuned, inputs=[],
         wires=[
             WireInfo(
-                name, (), "-", "acts in place of the command", (lags + columns.index(model.controls[label]),), True
+                name, (), "-", "value that acts instead of the command",
+                (lags + columns.index(model.controls[label]),), True,
             )
             for label, name in activation_signals(model).items()
             if model.controls[label] in columns
@@ -178,7 +179,7 @@ def _checked_room(spec: ActuatorSpec, dt: float) -> int:
         raise validate.fail(spec.element, rule, "give a shorter delay (max_delay)")
     if round(max_delay / dt) < 1:
         rule = f"a delay of {max_delay:g} s is less than half of a step of {dt:g} s"
-        raise validate.fail(spec.element, rule, "give a longer one, or leave it out")
+        raise validate.fail(spec.element, rule, "give a longer delay, or leave it out")
     return round(max_delay / dt)
 
 

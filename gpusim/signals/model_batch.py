@@ -69,7 +69,7 @@ def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
     models = list(model) if isinstance(model, list | tuple) else [model]
     for one in models:
         if not isinstance(one, Model):
-            raise ModelError(f"Simulation: model is a {type(one).__name__}; give what builder.finalize() returned")
+            raise ModelError(f"Simulation: model is a {type(one).__name__}; give the result of builder.finalize()")
     if not models or (len(models) > 1 and num_worlds not in (None, len(models))):
         rule = f"{len(models)} models do not fit num_worlds = {num_worlds}"
         raise validate.fail("Simulation", rule, "give one model, or one for each world")
@@ -77,8 +77,8 @@ def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
     first = structure(models[0], settings) if len(models) > 1 else ""
     for number, one in enumerate(models[1:], 1):
         if structure(one, settings) != first:
-            rule = f"model {number} differs from model 0 in more than numbers that worlds have for themselves"
-            raise validate.fail("Simulation", rule, "give it a simulation, or let gpusim.sweep group the models")
+            rule = f"model {number} differs from model 0 in parts that all worlds must share"
+            raise validate.fail("Simulation", rule, "simulate it separately, or let gpusim.sweep group the models")
     return models
 
 

@@ -67,7 +67,7 @@ class Override:
         for label in labels:
             if label.endswith(APPLIED):
                 hint = f"give '{label.removesuffix(APPLIED)}'"
-                raise validate.fail(f"command '{label}'", "is what acts after the actuator's delay", hint)
+                raise validate.fail(f"command '{label}'", "is the value after the actuator's delay", hint)
         return labels
 
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:

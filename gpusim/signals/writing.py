@@ -42,7 +42,7 @@ class Part:
         for signal in signals:
             if not signal.info.writable:
                 element = f"signal '{signal.info.name}'"
-                raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
+                raise validate.fail(element, "cannot be written", "write a signal that signals() lists as writable")
         self.sizes = [math.prod(s.info.shape) for s in signals]
         self.size = sum(self.sizes)
         self.shape = signals[0].info.shape if len(signals) == 1 else (self.size,)

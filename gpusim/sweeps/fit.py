@@ -159,7 +159,9 @@ class _Search:
         self._seen = self._sim.observe(names)
         self._measured = np.concatenate([np.asarray(trace[n])[:, 0].reshape(len(trace), -1) for n in names], axis=1)
         if self._measured.shape[1] != self._seen.array.shape[1]:
-            raise ModelError("fit: the signals of the trace have other shapes than those of the model; name others")
+            raise ModelError(
+                "fit: the signals of the trace do not have the shapes of the model's signals; give other signals"
+            )
         if not np.all(np.isfinite(self._measured)):
             raise validate.fail("fit", "the trace has values that are not finite", "remove these samples")
         self._sigma = self._sigmas(scale)

@@ -236,7 +236,7 @@ def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
     if rate is None:
         return [steps]
     if not 0.0 < rate * dt <= 1.0 + 1e-9:
-        raise ModelError(f"sweep: rate = {rate!r} is not between 0 and {1.0 / dt:g}, the steps in a second")
+        raise ModelError(f"sweep: rate = {rate!r} is not between 0 and {1.0 / dt:g}, the number of steps per second")
     every = 1.0 / (rate * dt)
     return sorted({*(round(k * every) for k in range(int(steps / every) + 1)), steps})
 

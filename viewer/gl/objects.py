@@ -90,7 +90,7 @@ def _compile(kind: int, name: str, defines: dict[str, float]) -> int:
 
 def _refused(name: str, log: Any) -> ViewerError:
     text = log.decode(errors="replace") if isinstance(log, bytes) else str(log)
-    return ViewerError(f"the graphics driver refuses the shader {name}: {text.strip().splitlines()[:1]}")
+    return ViewerError(f"the graphics driver rejects the shader {name}: {text.strip().splitlines()[:1]}")
 
 
 class Buffer:
@@ -188,7 +188,7 @@ class Framebuffer:
             GL.glDrawBuffer(GL.GL_NONE)
             GL.glReadBuffer(GL.GL_NONE)
         if GL.glCheckFramebufferStatus(GL.GL_FRAMEBUFFER) != GL.GL_FRAMEBUFFER_COMPLETE:
-            raise ViewerError(f"the graphics driver cannot draw into {width} x {height} points; give a smaller size")
+            raise ViewerError(f"the graphics driver cannot draw {width} x {height} pixels; give a smaller size")
 
     def bind(self) -> None:
         """Bind the framebuffer for drawing."""

@@ -131,7 +131,7 @@ class Operator:
             ModelError: the name exists already, or the range is invalid.
         """
         if name in self._channels:
-            raise validate.fail(f"input '{name}'", "there is one of this name already", "give another name")
+            raise validate.fail(f"input '{name}'", "this name is already in use", "give another name")
         item = Input(lower, upper, safe, unit, switch, springs, name=name, initial=initial, doc=doc)
         self._added[name] = item
         self._channels.add(item)

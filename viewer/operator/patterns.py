@@ -131,8 +131,8 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:
-            rule = f"no command of this scene has a label with {' or '.join(WORDS[missing[0]])} in it"
-            raise validate.fail(f"mapping '{wish}'", rule, "take the mapping 'auto', or write a mapping file")
+            rule = f"no command of this scene has a label that contains {' or '.join(WORDS[missing[0]])}"
+            raise validate.fail(f"mapping '{wish}'", rule, "use the mapping 'auto', or write a mapping file")
         return _pattern(wish, functions, inputs)
     if wish not in ("auto", WHEELED):
         raise unknown_name("mapping", wish, ["auto", *PATTERNS, WHEELED])
@@ -143,7 +143,7 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
         return _with_others("Wheeled", pedals, inputs)
     if wish == WHEELED:
         rule = "no commands of this scene are 'steer' and 'drive' or end in '_drive'"
-        raise validate.fail("mapping 'wheeled'", rule, "take the mapping 'auto', or write a mapping file")
+        raise validate.fail("mapping 'wheeled'", rule, "use the mapping 'auto', or write a mapping file")
     return InputMapping("automatic", tuple(_in_order(inputs.values())))
 
 

@@ -121,7 +121,7 @@ class ColorsOverlay(Overlay):
 
     name: ClassVar[str] = "colors"
     key: ClassVar[str] = "g"
-    description: ClassVar[str] = "graph coloring: joints and contacts in the colors in which the solver takes them"
+    description: ClassVar[str] = "graph coloring: joints and contacts in the solver's colors"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
         """Draw joints first, then contacts, each with a legend."""

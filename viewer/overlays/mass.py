@@ -71,7 +71,7 @@ class MassOverlay(Overlay):
 
     name: ClassVar[str] = "mass"
     key: ClassVar[str] = "m"
-    description: ClassVar[str] = "centers of mass of bodies and of the whole, with the support polygon"
+    description: ClassVar[str] = "centers of mass of the bodies and the scene, with the support polygon"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
         """Draw the centers of mass. For a simulation with contacts, also draw the support polygon."""

@@ -26,7 +26,7 @@ class RaysOverlay(Overlay):
 
     name: ClassVar[str] = "rays"
     key: ClassVar[str] = "y"
-    description: ClassVar[str] = "rays of sensors, to what they hit"
+    description: ClassVar[str] = "rays of sensors, up to their hit points"
     needs_simulation: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:

@@ -20,9 +20,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
         return
     if operator.sim.num_worlds > 1:
         widgets.heading("Commands", f"to all {operator.sim.num_worlds} worlds")
-        imgui.set_item_tooltip(
-            f"values and gauges are those of {panel_state.which_world()}: click a body of another one"
-        )
+        imgui.set_item_tooltip(f"values and gauges show {panel_state.which_world()}: click a body of another world")
     imgui.begin_disabled(operator.stopped)
     for item in shown:
         imgui.push_id(item.name)

@@ -44,7 +44,7 @@ def toggle(panel_state: PanelState) -> None:
     if widgets.button("Close diagram" if shown else "Diagram", widgets.wide(), theme.ACCENT if shown else None):
         panel_state.diagram_shown = not shown
     widgets.mark(panel_state.areas, "diagram")
-    imgui.set_item_tooltip("the block diagram that gives commands, with the values on its wires")
+    imgui.set_item_tooltip("the block diagram that sets commands, with the values on its wires")
 
 
 def draw(panel_state: PanelState, view: DiagramView) -> None:

@@ -97,7 +97,7 @@ class Panel:
 
     def _enter(self) -> None:
         if self._context is None:
-            raise ViewerError("this panel is closed; make a new one")
+            raise ViewerError("this panel is closed; create a new one")
         imgui.set_current_context(self._context)
 
     def frame(self, width: float, height: float, seconds: float, scale: float = 1.0) -> None:

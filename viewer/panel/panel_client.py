@@ -94,7 +94,7 @@ class PanelClient:
         """Return help for the panel's key and the mouse on the panel."""
         lines = [KeyLine(window_key(window_name(TOGGLE)), "show or hide the panel")]
         if self.panel.panel_state.operator is not None:
-            lines.append(KeyLine("right click", "on a slider: let it go, back to the schedule"))
+            lines.append(KeyLine("right click", "on a slider: return the command to the schedule"))
         return [KeyGroup("Panel", lines)]
 
     def taken_keys(self) -> Collection[str]:

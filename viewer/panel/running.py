@@ -24,7 +24,7 @@ def emergency_stop(panel_state: PanelState, operator: Operator) -> None:
         operator.emergency_stop()
     imgui.pop_font()
     widgets.mark(panel_state.areas, "stop")
-    imgui.set_item_tooltip("every command to its safe value, until it is released (E; Shift+E releases)")
+    imgui.set_item_tooltip("set every command to its safe value, until you release the stop (E; Shift+E releases)")
 
 
 def time(panel_state: PanelState) -> None:
@@ -96,7 +96,7 @@ def recording(panel_state: PanelState) -> None:
         panel_state.toggle_recording()
     widgets.mark(panel_state.areas, "record")
     imgui.set_item_tooltip(
-        f"reset, and record all commands: {panel_state.record_path.name}, then with 2, 3, ... in its name"
+        f"reset, and record all commands to {panel_state.record_path.name}; later files get a number"
     )
     imgui.same_line()
     if widgets.button(
@@ -104,7 +104,7 @@ def recording(panel_state: PanelState) -> None:
     ):
         panel_state.toggle_replay()
     widgets.mark(panel_state.areas, "replay")
-    imgui.set_item_tooltip(f"reset, and repeat {operator.recorded or 'the newest recording in the folder'}")
+    imgui.set_item_tooltip(f"reset, and replay {operator.recorded or 'the newest recording in the folder'}")
     if panel_state.problem:
         widgets.wrapped(panel_state.problem, theme.WARN)
     elif operator.log:

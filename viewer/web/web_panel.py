@@ -123,7 +123,7 @@ class WebPanel:
                 if not item.idle:
                     self._inputs.append((item, self._input(operator, item)))
             if self._inputs and operator.scheduled():
-                self._button("Follow the schedule", self._release, hint="every command back to the scene's schedule")
+                self._button("Follow the schedule", self._release, hint="return every command to the scene's schedule")
 
     def _input(self, operator: Operator, item: Input) -> Any:
         hint, value = item.doc or None, operator.value(item.name)

@@ -94,7 +94,7 @@ class WebView(Closing):
     def _opened(self) -> Any:
         """Return the server of the open page."""
         if self._server is None:
-            raise ViewerError("the page is closed; make a new WebView")
+            raise ViewerError("the page is closed; create a new WebView")
         return self._server
 
     def _start(self) -> None:

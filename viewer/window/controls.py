@@ -113,7 +113,7 @@ class Controls:
     def _bind_all(self) -> None:
         s = self.session
         self.bind("space", "pause, go on", s.toggle_pause)
-        self.bind("right", "single step (recording: one frame on)", s.single_step, repeats=True)
+        self.bind("right", "single step (recording: one frame forward)", s.single_step, repeats=True)
         self.bind("left", "recording: one frame back", lambda: s.single_step(-1), repeats=True)
         self.bind("right", "recording: 1 s on", lambda: s.scrub(_SCRUB), shift=True, repeats=True)
         self.bind("left", "recording: 1 s back", lambda: s.scrub(-_SCRUB), shift=True, repeats=True)
@@ -123,8 +123,8 @@ class Controls:
         self.bind("r", "restart with the same parameters", s.restart, shift=True)
         self.bind("h", "camera home", lambda: self.sight.home())
         self.bind("v", "next camera of the model", self._next_camera)
-        self.bind("f", "follow the picked body, or no longer", self._toggle_follow)
-        self.bind("f1", "list the keys, go on, or no longer", self._cycle_help)
+        self.bind("f", "follow the picked body, or stop following", self._toggle_follow)
+        self.bind("f1", "show the list of keys, its next page, or hide it", self._cycle_help)
         self.bind("escape", "quit", s.quit)
 
     def bind(
@@ -144,7 +144,7 @@ class Controls:
         """
         if (key, shift) in self.bindings:
             taken = self.bindings[key, shift]
-            raise ViewerError(f"key {taken.name}: it means {taken.description!r} already; take another one")
+            raise ViewerError(f"key {taken.name} is already bound to {taken.description!r}; choose another key")
 
         def act() -> None:
             action()

@@ -72,7 +72,7 @@ class Picked:
         if self.velocity is not None and self.angular_velocity is not None:
             speed, spin = (round(float(np.linalg.norm(v)), 6) for v in (self.velocity, self.angular_velocity))
             reported.append(f"speed {speed:.3g} m/s, {spin:.3g} rad/s")
-        reported.append("follows its given motion" if self.mass is None else f"mass {self.mass:.4g} kg")
+        reported.append("follows its prescribed motion" if self.mass is None else f"mass {self.mass:.4g} kg")
         return reported
 
 

@@ -63,9 +63,9 @@ def why_not_pulled(sim: Simulation, body: int) -> str:
     """Return the reason why the mouse cannot pull a body, or an empty text without such a reason."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
-        return f"body '{spec.label}' follows its given motion and cannot be pulled"
+        return f"body '{spec.label}' follows its prescribed motion and cannot be pulled"
     if any(f"body.{spec.label}.{name}" not in sim.signals() for name in SIGNALS):
-        return "this simulation takes no applied forces; nothing can be pulled"
+        return "this simulation has no applied forces, so bodies cannot be pulled"
     return ""
 
 

@@ -218,7 +218,7 @@ class Session:
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:
         """Rebuild the source with other scene parameters."""
         if self._rebuild is None:
-            self.note = "this cannot be restarted; open it again"
+            self.note = "this view cannot be restarted; open it again"
             return
         try:
             source = self._rebuild(changes or {})

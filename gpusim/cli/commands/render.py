@@ -187,7 +187,8 @@ def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, pai
         # The last frame shows the end of the recording, even between two frame times.
         frames = math.ceil(remaining * options.fps - 1e-6) + 1
         if duration is not None and duration > remaining + 1.0 / options.fps:
-            note(f"the recording ends {remaining:g} s after --time {options.time:g}; the film is no longer")
+            ends = f"the recording ends {remaining:g} s after --time {options.time:g}"
+            note(f"{ends}, so the film is shorter than --duration")
     with progress.reported(name, frames, lambda done: f"{done} of {frames} frames") as report:
         for frame in range(frames):
             player.time = options.time + frame / options.fps

@@ -205,7 +205,9 @@ def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, step
     names, dt = plot_signals(plots), sim.config.dt
     file_every = 1.0 if options.rate is None else min(1.0 / max(options.rate * dt, 1e-15), 1e15)
     if file_every < 1.0 - 1e-9:
-        raise OptionError(f"--rate {options.rate:g} is above {1.0 / dt:g}, the steps in a second; give at most that")
+        raise OptionError(
+            f"--rate {options.rate:g} is above {1.0 / dt:g}, the number of steps per second; give at most that"
+        )
     picture_every, picture = max(1, steps // _PICTURE_SAMPLES), None
     if options.plot is not None:
         samples = steps // picture_every + 2
@@ -215,7 +217,7 @@ def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, step
     if options.out is not None:
         file = StreamRecorder(sim, names, options.out, dtype=options.out_dtype)
     if file is not None and file.rescued is not None:
-        note(f"an unfinished recording was there; it is kept as {str(file.rescued)!r}")
+        note(f"an unfinished recording existed, which is now {str(file.rescued)!r}")
     return _Recorders(file, max(file_every, 1.0), picture, picture_every)
 
 

@@ -118,7 +118,7 @@ def _run(options: ViewOptions) -> None:
             recorder = stack.enter_context(_recorder(options.record, run, live, worlds))
             stack.callback(lambda: print(f"{options.record}: {recorder.frames} frames"))
             if recorder.rescued is not None:
-                note(f"{options.record}: a recording of that name had been broken off; it is now {recorder.rescued}")
+                note(f"{options.record}: an unfinished recording of this name existed, which is now {recorder.rescued}")
             live.record(recorder)
             session.on_restart.append(lambda: _end_recording(recorder, live))
         if options.rerun is not None:

@@ -112,7 +112,7 @@ class RerunWriter(Writer):
                 time = np.asarray(batch.column(_TIME).cast("int64").to_numpy(), float) / 1e9
                 found.setdefault(chunk.entity_path, []).append((time, flat.reshape(len(time), -1)))
         if layout is None:
-            raise ValueError("it holds no signals of gpusim")
+            raise ValueError("it contains no signals of gpusim")
         return _recording(layout, found)
 
 
@@ -126,7 +126,7 @@ class RerunStream(RerunWriter):
         try:
             self._stream.flush(timeout_sec=_ANSWER)
         except RuntimeError as error:
-            raise ConnectionError(f"the Rerun viewer has gone ({error}); start it again") from None
+            raise ConnectionError(f"the Rerun viewer has closed ({error}); start it again") from None
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:

@@ -87,7 +87,7 @@ class LiveState(State):
         """Set worlds to a snapshot. The worlds continue with bit-identical results. See :meth:`Simulation.restore`."""
         snapshot = other.copy() if isinstance(other, LiveState) else other
         if not isinstance(snapshot, Snapshot):
-            raise validate.fail(ELEMENT, f"{_named(snapshot)} is not a snapshot", "give what sim.snapshot() returned")
+            raise validate.fail(ELEMENT, f"{_named(snapshot)} is not a snapshot", "give the result of sim.snapshot()")
         chosen = chosen_worlds(ELEMENT, worlds, self.num_worlds)
         if source is not None:
             snapshot = _from_worlds(snapshot, source, chosen, self.num_worlds)
@@ -122,7 +122,7 @@ def _from_worlds(snapshot: Snapshot, source: Any, worlds: Array, num_worlds: int
     """Return a copy of a snapshot in which ``worlds`` (n,) have the values of the worlds ``source``."""
     taken = chosen_worlds(f"{ELEMENT}: source", source, snapshot.num_worlds)
     if taken.size not in (1, worlds.size):
-        rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} are to be restored"
+        rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} worlds are to be restored"
         raise validate.fail(ELEMENT, rule, "give one world, or one for each")
     sources = np.zeros(num_worlds, np.int64)
     sources[worlds] = taken
@@ -146,8 +146,8 @@ def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
     parts = different_parts(model.digest, digest)
     if parts:
         others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"
-        rule = f"the snapshot is of another model: {others}"
-        raise validate.fail(element, rule, "give one of a simulation of the same model")
+        rule = f"the snapshot belongs to another model: {others}"
+        raise validate.fail(element, rule, "give a snapshot of the same model")
 
 
 def _check(live: LiveState, snapshot: Snapshot) -> None:
@@ -156,15 +156,15 @@ def _check(live: LiveState, snapshot: Snapshot) -> None:
     check_model(ELEMENT, runtime.built, snapshot.digest)
     if snapshot.num_worlds != live.num_worlds:
         rule = f"the snapshot has {snapshot.num_worlds} worlds, the simulation {live.num_worlds}"
-        hint = f"give Simulation(num_worlds={snapshot.num_worlds}), or source= with worlds of it"
+        hint = f"give Simulation(num_worlds={snapshot.num_worlds}), or source= with worlds of the snapshot"
         raise validate.fail(ELEMENT, rule, hint)
     if snapshot.scheme != runtime.config.scheme:
-        rule = f"the snapshot is of scheme={snapshot.scheme!r}, the simulation has {runtime.config.scheme!r}"
+        rule = f"the snapshot has scheme={snapshot.scheme!r}, and the simulation has {runtime.config.scheme!r}"
         raise validate.fail(ELEMENT, rule, f"give SolverConfig(scheme={snapshot.scheme!r})")
     ours, theirs = (_kinds_of_arrays(state) for state in (live, snapshot))
     for name in sorted({*ours, *theirs}):
         if ours.get(name) != theirs.get(name):
-            rule = f"array '{name}' of the snapshot is {theirs.get(name)}, that of the simulation {ours.get(name)}"
+            rule = f"array '{name}' is {theirs.get(name)} in the snapshot and {ours.get(name)} in the simulation"
             hint = "give a simulation with the same dtype, max_pairs and dt of diagrams"
             raise validate.fail(ELEMENT, rule, hint)
 

@@ -166,7 +166,7 @@ def test_blocks_that_take_turns(faults: Module, kernel: str) -> None:
         x = device_array(np.zeros(11, np.int32))
         waited |= kinds(run(faults, kernel, 4, 1, x, seed=seed))
         kept.append(x[3:].tolist() == expected)
-    assert waited == ({"blocks that wait for ever"} if kernel == "late" else set())
+    assert waited == ({"blocks that wait forever"} if kernel == "late" else set())
     assert all(kept) if kernel == "relay" else not all(kept)
 
 
@@ -174,7 +174,7 @@ def test_a_trap(faults: Module) -> None:
     for reported in (0, 1):
         x = device_array(np.array([reported, 0], np.int32))
         found = run(faults, "impatient", 1, 1, x)
-        assert kinds(found) == (set() if reported else {"blocks that wait for ever"})
+        assert kinds(found) == (set() if reported else {"blocks that wait forever"})
         assert x.tolist() == [reported, reported]
 
 

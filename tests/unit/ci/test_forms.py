@@ -161,7 +161,7 @@ def test_parts_are_joined_as_a_linker_does() -> None:
 
 def test_what_is_not_read_is_refused() -> None:
     for wrong in (".branchtargets $L1;", ".reg .v4 .f32 %v;", "<nonsense>"):
-        with pytest.raises(PtxError, match=r"teach ci/ptx/reader\.py"):
+        with pytest.raises(PtxError, match=r"to ci/ptx/reader\.py"):
             module(wrong)
 
 
