@@ -430,7 +430,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
                 "named by it; give such a label"
             )
         if label in self._labels[space]:
-            raise ModelError(f"{space} '{label}': the label is already in use; give every {space} a unique label")
+            raise ModelError(f"{space} '{label}': the label is already taken; give every {space} a unique label")
         return label
 
 

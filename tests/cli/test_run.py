@@ -166,7 +166,7 @@ def test_joints_that_came_apart_exit_with_1(cli, monkeypatch) -> None:
     gap, turn = "joints came 0.03 m apart", "a locked rotation of a joint has an error of 0.03 rad"
     for error, found in (("joint_drift", gap), ("joint_tilt_peak", turn)):
         monkeypatch.setattr("gpusim.cli.loop._worst", lambda sim, name, error=error: 0.03 if name == error else 0.0)
-        result, reported = cli("run", *SHORT), f"{found}; take a smaller step"
+        result, reported = cli("run", *SHORT), f"{found}; use a smaller step"
         assert result.exit_code == 1 and row(result.stdout, "health") == f"bad: {reported}"
         assert result.stderr == f"gpusim: {reported}\n"
 
