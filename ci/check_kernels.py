@@ -261,7 +261,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
     return _run(todo, jobs)
 
 
-def look_at_next(variants: Iterable[Any], jobs: int) -> list[Result]:
+def check_next(variants: Iterable[Any], jobs: int) -> list[Result]:
     """Check the PTX of variants from the next version of NVRTC.
 
     Raises:
@@ -427,7 +427,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
 def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
     """Check the PTX of the next NVRTC. Return the number of variants with errors."""
     try:
-        results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
+        results = check_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
     except NvrtcMissingError as error:
         print(f"skipped: {error}" if options.allow_missing else error)
         return 0 if options.allow_missing else 1

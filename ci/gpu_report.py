@@ -49,7 +49,9 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
     lines = ["# GPU check", "", "| step | result | seconds | what |", "| --- | --- | ---: | --- |"]
     for name, result in results.items():
         verdict = "failed" if result["failed"] else "skipped" if result.get("skipped") else "passed"
-        what = (result["failed"] or result.get("skipped") or what_of(name, result)).replace("|", "/").replace("\n", " ")
+        what = (
+            (result["failed"] or result.get("skipped") or summary_of(name, result)).replace("|", "/").replace("\n", " ")
+        )
         lines.append(f"| {name} | {verdict} | {result['seconds']} | {what[:400]} |")
     built = [v for name in ("compile", "compile_rest") for v in results.get(name, {}).get("variants", ())]
     if built:
@@ -71,7 +73,7 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def what_of(name: str, result: dict[str, Any]) -> str:
+def summary_of(name: str, result: dict[str, Any]) -> str:
     if name.startswith("compile"):
         built = f"{len(result['variants'])} of {result['builds']} builds for {result['arch'] or 'the CPU'}"
         late = f"; not in time for {len(result['unready'])} cases" if result["unready"] else ""

@@ -67,7 +67,7 @@ def vary(sim: gpusim.Simulation, worlds: int) -> None:
         sim.write(f"shape.{shape}.friction", friction * (1.0 + 0.1 * draws[:, -1]))
 
 
-def walked(changes: dict[str, Any], many: int) -> dict[str, Any]:
+def run_case(changes: dict[str, Any], many: int) -> dict[str, Any]:
     """Run a case. Return its results."""
     changes = dict(changes)
     dt, worlds = changes.pop("dt", None), many if changes.pop("worlds", False) else 1
@@ -127,7 +127,7 @@ def main() -> int:
     found = json.loads(args.out.read_text()) if args.out.exists() else {}
     found = {name: found[name] for name in CASES if name in found}
     for name in args.only:
-        found[name] = walked(CASES[name], args.worlds)
+        found[name] = run_case(CASES[name], args.worlds)
         print(name, {k: round(v, 4) for k, v in found[name].items()}, flush=True)
         found = {name: found[name] for name in CASES if name in found}
         args.out.write_text(json.dumps(found, indent=1) + "\n")

@@ -44,7 +44,7 @@ def simulation(scene: Scene, worlds: int = 1, **config: Any) -> gpusim.Simulatio
     return gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=settings, threads=1)
 
 
-def pace(name: str) -> dict[str, Any]:
+def run_schedule(name: str) -> dict[str, Any]:
     """Return the real-time factor of the schedule, and the maximum joint gap and penetration."""
     scene = load_scene(name)
     sim = simulation(scene)
@@ -104,7 +104,7 @@ class Operator:
             self.sim.control[item.name] = round(value) if item.switch else value
 
 
-def operated(name: str, minutes: float) -> dict[str, Any]:
+def run_random_commands(name: str, minutes: float) -> dict[str, Any]:
     """Run for ``minutes`` of simulated time with random commands."""
     scene = load_scene(name)
     sim = simulation(scene)
@@ -122,7 +122,7 @@ def operated(name: str, minutes: float) -> dict[str, Any]:
     return report | {"operated_healthy": bool(sim.health().all()), "report": str(sim.health_report())[:300]}
 
 
-def among(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
+def compare_with_single_runs(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
     """Return whether worlds have the same bits in a run together and in runs alone."""
     scene = load_scene(name)
     inputs = moved(scene.builder.finalize())
@@ -181,7 +181,12 @@ def main() -> int:
     warnings.simplefilter("ignore")
     results = json.loads(options.out.read_text()) if options.out.exists() else {}
     for name in options.only:
-        figures = pace(name) | energy(name) | among(name, options.worlds) | operated(name, options.minutes)
+        figures = (
+            run_schedule(name)
+            | energy(name)
+            | compare_with_single_runs(name, options.worlds)
+            | run_random_commands(name, options.minutes)
+        )
         results[name] = figures
         print(name, figures, flush=True)
         ordered = {key: results[key] for key in SCENES if key in results}

@@ -30,7 +30,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # for a checkout that is not installed
 
-from ci.ptx.device import installed, spoil  # noqa: E402
+from ci.ptx.device import installed, mark_unwritten  # noqa: E402
 from ci.ptx.executor import ARCH, NOTES, NVRTC_MAJOR, Finding, executor, why_not  # noqa: E402
 from ci.ptx.models import MODELS  # noqa: E402
 from gpusim import Simulation, SolverConfig  # noqa: E402
@@ -209,7 +209,7 @@ def _prepare(sim: Simulation, lanes: int) -> None:
     shared = block // lanes * (backend.layout.size + TILE_GAP) if backend._shape.shared else 0
     backend._shape = replace(backend._shape, lanes=lanes, block=block, shared=shared)
     slabs = backend._arrays["slab"]
-    spoil(slabs)
+    mark_unwritten(slabs)
     if sim.model.shapes:
         offset = backend.layout.places["search_owner"].offset
         for slab in slabs.reshape(-1, backend.layout.size):

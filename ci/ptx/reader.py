@@ -34,7 +34,7 @@ class SourcePosition(NamedTuple):
     outer_file: int = 0
     outer_line: int = 0
 
-    def behind(self, files: int) -> SourcePosition:
+    def with_file_offset(self, files: int) -> SourcePosition:
         """Return the same position, with file numbers increased by ``files``."""
         return SourcePosition(self.file + files, self.line, self.outer_file + files, self.outer_line)
 
@@ -191,7 +191,7 @@ def join(modules: Sequence[Module]) -> Module:
             if name in whole.functions:
                 raise PtxError(f"{name} is in two modules")
             body = [
-                s._replace(position=s.position.behind(first)) if isinstance(s, Instruction) else s
+                s._replace(position=s.position.with_file_offset(first)) if isinstance(s, Instruction) else s
                 for s in function.body
             ]
             whole.functions[name] = replace(function, body=body)

@@ -214,7 +214,7 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
     warm_until = time.perf_counter() + WARMUP_FRACTION * seconds
     begun, max_steps = Start(sim, case.restart), case.restart or case.hold
     while True:  # warm up, and find how many steps fill a chunk
-        begun.room_for(steps)
+        begun.prepare(steps)
         command(sim, 0, case.hold > 0)
         spent = timed(sim, advance, steps, clock)
         full = spent >= CHUNK_FRACTION * seconds or steps == max_steps
@@ -226,7 +226,7 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
     times: list[float] = []
     total = 0.0
     while total < seconds or len(times) < MIN_CHUNKS:
-        begun.room_for(steps)
+        begun.prepare(steps)
         command(sim, len(times) + 1, case.hold > 0)
         spent = timed(sim, advance, steps, clock)
         total += spent
@@ -246,7 +246,7 @@ class Start:
     def __init__(self, sim: Simulation, after: int) -> None:
         self.sim, self.after, self.done = sim, after, after
 
-    def room_for(self, steps: int) -> None:
+    def prepare(self, steps: int) -> None:
         """Reset the simulation if ``steps`` more steps would exceed the interval."""
         if self.after and self.done + steps > self.after:
             self.sim.reset()

@@ -30,7 +30,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
     """Return the names of an actuator's commands after delay, lag or integrator."""
-    return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
+    return [f"{name}{APPLIED}" if has_delay(spec) else name for name in command_names(spec)]
 
 
 def command_hints(model: Elements) -> dict[str, UiHints]:
@@ -88,7 +88,7 @@ def map_of(spec: ActuatorSpec, command: str) -> CommandMap | None:
     return found
 
 
-def first_command(spec: ActuatorSpec, command: str) -> float:
+def initial_command(spec: ActuatorSpec, command: str) -> float:
     """Return the initial value of a command, in the units of ``sim.control``."""
     value, command_map = actuator_type(spec.kind).default_command(spec, command), map_of(spec, command)
     if command_map is None:
@@ -98,15 +98,15 @@ def first_command(spec: ActuatorSpec, command: str) -> float:
     return min(max(0.0 if command_map.integrate else command_map.command(value), command_map.lower), command_map.upper)
 
 
-def first_acting(spec: ActuatorSpec, command: str) -> float:
+def initial_activation(spec: ActuatorSpec, command: str) -> float:
     """Return the initial activation of a command, or the initial value of a command without an activation."""
     command_map = map_of(spec, command)
     if command_map is None or not command_map.has_activation:
-        return first_command(spec, command)
+        return initial_command(spec, command)
     if command_map.activation is not None:
         return command_map.activation
     value = command_map.command(actuator_type(spec.kind).default_command(spec, command))
-    value = value if command_map.integrate else first_command(spec, command)
+    value = value if command_map.integrate else initial_command(spec, command)
     return min(max(value, command_map.activation_lower), command_map.activation_upper)
 
 
@@ -128,7 +128,7 @@ def _activation_signal(spec: ActuatorSpec, command: str) -> str:
     return f"{kind.prefix}.{spec.label}.{'' if command == kind.commands[0] else command + '_'}{ACTIVATION}"
 
 
-def is_late(spec: ActuatorSpec) -> bool:
+def has_delay(spec: ActuatorSpec) -> bool:
     """Return whether an actuator's commands have a delay, a lag or an integrator."""
     maps: dict[str, CommandMap] = spec.params.get(MAPS, {})
     return delay_of(spec) is not None or any(command_map.has_activation for command_map in maps.values())

@@ -16,9 +16,9 @@ from gpusim.builder.commands import (
     applied_names,
     command_hints,
     command_names,
-    first_acting,
-    first_command,
-    is_late,
+    has_delay,
+    initial_activation,
+    initial_command,
     map_of,
     operator_commands,
 )
@@ -140,15 +140,15 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
     """Return the column of each command in ``sim.control``, by command label."""
     names = [name for spec in actuators for name in applied_names(spec)]
-    names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
+    names += [name for spec in actuators if has_delay(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
 
 
 def _default_controls(actuators: list[ActuatorSpec]) -> Array:
-    late = [spec for spec in actuators if is_late(spec)]
+    late = [spec for spec in actuators if has_delay(spec)]
     values = [
         first(spec, command)
-        for first, specs in ((first_acting, actuators), (first_command, late))
+        for first, specs in ((initial_activation, actuators), (initial_command, late))
         for spec in specs
         for command in actuator_type(spec.kind).commands
     ]
@@ -174,7 +174,7 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
     return rows
 
 
-def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
+def _reserve_keys(bound: dict[str, str], element: str, item: OperatorInput) -> None:
     """Reserve the keys and the gamepad axis or button of an operator input."""
     part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
     for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
@@ -197,7 +197,7 @@ def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
                 rule = f"its input '{item.label}' has the label of another command"
                 raise validate.fail(element, rule, "give the block another name, or a label")
             controls[item.label] = len(controls)
-            _bind(bound, element, item)
+            _reserve_keys(bound, element, item)
             defaults.append(item.default)
     for diagram in diagrams:
         for label in diagram.driven:
@@ -361,13 +361,13 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         constraint_joint=np.array([c.joint for c in constraints], dtype=np.int64),
         swept=np.zeros(count, dtype=bool),
         row_used=used,
-        body_sides=_body_sides(bodies, dynamic),
+        body_sides=_slots_by_body(bodies, dynamic),
         dynamic=dynamic,
         conveyor=np.array([b.conveyor for b in builder.bodies] + [False]),
     )
 
 
-def _body_sides(bodies: Array, dynamic: Array) -> Array:
+def _slots_by_body(bodies: Array, dynamic: Array) -> Array:
     """Return a table with one row per body: the constraint slots that contain the body."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]

@@ -21,7 +21,7 @@ TRIAL_STRIDE = 10
 
 
 @dataclass(frozen=True)
-class Found:
+class ChecksResult:
     """Result of a scene's checks.
 
     ``reported`` is the text for the summary table. ``broken`` is an error message, or empty if all checks pass.
@@ -59,7 +59,7 @@ def sampling(scene: Scene, sim: Simulation) -> Sampling:
 
 def find(
     options: RunOptions, scene: Scene, outcome: Outcome, checked: Sampling | None, against: list[str]
-) -> Found | None:
+) -> ChecksResult | None:
     """Evaluate the scene's checks on a finished run. Return None if the scene has no checks.
 
     Args:
@@ -71,17 +71,17 @@ def find(
     """
     if not scene.checks:
         return None
-    if not against and outcome.cut_short:
+    if not against and outcome.ended_early:
         against = [f"the run ended at {outcome.simulated:g} s"]
     if against:
-        return Found(f"not run: {'; '.join(against)}")
+        return ChecksResult(f"not run: {'; '.join(against)}")
     changed = bool(options.config_changes())
     broken, left_out = _broken(scene, checked, changed) if checked is not None else ([], [])
     others = " (some checks need settings near the scene's defaults)" if changed else ""
     verdict = f"not met: {'; '.join(broken)}{others}" if broken else "all met"
     # With other solver settings, a failed check is printed but is not an error.
     failed = f"checks {verdict}" if broken and not changed else ""
-    return Found("\n".join(([verdict] if len(left_out) < len(scene.checks) else []) + left_out), failed)
+    return ChecksResult("\n".join(([verdict] if len(left_out) < len(scene.checks) else []) + left_out), failed)
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:

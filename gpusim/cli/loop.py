@@ -93,7 +93,7 @@ class Outcome:
     all_failed: bool = False
 
     @property
-    def cut_short(self) -> bool:
+    def ended_early(self) -> bool:
         """Whether the run ended early, or all its worlds failed."""
         return self.interrupted or self.failure is not None or self.all_failed
 

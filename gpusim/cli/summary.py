@@ -77,7 +77,7 @@ def _pairs(sim: Simulation) -> str:
     return f"at most {peak}, capacity {sim.runtime.capacity.places}"
 
 
-def parted(drift: float, tilt: float) -> str:
+def joint_failure(drift: float, tilt: float) -> str:
     """Return an error text if the joint errors ``drift`` (m) or ``tilt`` (rad) are too large, else an empty string."""
     if not drift <= DRIFT_TOO_FAR:
         return f"joints came {drift:.3g} m apart; use a smaller step"
@@ -95,7 +95,7 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
         return "failed"
     if good < worlds:
         return f"{good} of {worlds} worlds good"
-    if wrong := parted(outcome.drift, outcome.tilt):
+    if wrong := joint_failure(outcome.drift, outcome.tilt):
         return f"bad: {wrong}"
     reported = [*sim.runtime.capacity.report(), *sim.runtime.accuracy.report()]
     if reported:

@@ -30,7 +30,7 @@ def check_free(runtime: Runtime, label: str) -> None:
         raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
 
 
-def offered(runtime: Runtime, pattern: str) -> list[str]:
+def matchable_commands(runtime: Runtime, pattern: str) -> list[str]:
     """Return the commands that a name or wildcard can match.
 
     A name can match any command. A wildcard matches operator commands. If no operator command fits, a wildcard matches

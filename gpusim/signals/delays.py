@@ -24,8 +24,8 @@ from gpusim.builder.commands import (
     applied_names,
     command_names,
     delay_of,
-    first_acting,
-    is_late,
+    has_delay,
+    initial_activation,
     map_of,
 )
 from gpusim.description.actuator_kinds import actuator_type
@@ -106,7 +106,7 @@ def delays(model: Model, dt: float) -> Delays | None:
     Raises:
         ModelError: a delay is longer than LONGEST steps or shorter than half a step.
     """
-    late = [spec for spec in model.actuators if is_late(spec)]
+    late = [spec for spec in model.actuators if has_delay(spec)]
     if not late:
         return None
     tuned: dict[str, Tuned] = {}
@@ -141,7 +141,7 @@ def delays(model: Model, dt: float) -> Delays | None:
             )
             values += [command_map.time_constant, *ends, command_map.activation_lower, command_map.activation_upper]
             integrates.append(command_map.integrate)
-            acting.append(first_acting(spec, command))
+            acting.append(initial_activation(spec, command))
     columns, applied = (
         [model.controls[name] for spec in late for name in names(spec)] for names in (command_names, applied_names)
     )

@@ -14,7 +14,7 @@ from gpusim.backends.kinds import kinds_of
 from gpusim.description.step_plan import Reading
 from gpusim.errors import unknown_name
 from gpusim.reference.signals.quantities import numbers
-from gpusim.signals.control_map import check_free, offered
+from gpusim.signals.control_map import check_free, matchable_commands
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import Signal
 from gpusim.typing import Array
@@ -22,9 +22,11 @@ from gpusim.validate import matching, name_list
 
 
 def chosen_commands(runtime: Runtime, names: Any) -> list[str]:
-    """Return the labels of the commands that match names or wildcards. See :func:`offered`."""
+    """Return the labels of the commands that match names or wildcards. See :func:`matchable_commands`."""
     given = name_list("commands", names, 1)
-    return list(dict.fromkeys(label for name in given for label in matching("command", name, offered(runtime, name))))
+    return list(
+        dict.fromkeys(label for name in given for label in matching("command", name, matchable_commands(runtime, name)))
+    )
 
 
 class Observation:

@@ -64,7 +64,7 @@ class RunningProgram:
     def sample(self) -> None:
         """Run a sample in all worlds in which a sample is due."""
         if self._launch is not None:
-            if self._backend.name == "cuda" or self._somewhere_due():
+            if self._backend.name == "cuda" or self._is_any_due():
                 self._launch(self._observation.read(), self.parameters)
             return
         due = self._due() & ~self._runtime.quarantine.stopped
@@ -84,7 +84,7 @@ class RunningProgram:
         numbers = arrays[self.name]
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
 
-    def _somewhere_due(self) -> bool:
+    def _is_any_due(self) -> bool:
         """Return whether any world has a due sample."""
         if self._runtime.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
@@ -113,7 +113,7 @@ class RunningProgram:
         for k in range(MAX_AT_ONCE):
             if not due.size:
                 break
-            due = self._once(variables, commands, now, par, time, periods, due, k + 1 == MAX_AT_ONCE)
+            due = self._take_sample(variables, commands, now, par, time, periods, due, k + 1 == MAX_AT_ONCE)
         some = variables[taken]
         end_samples(some, time[taken], periods[taken])
         some[:, len(self.program.initial) :] = now[taken]
@@ -121,7 +121,7 @@ class RunningProgram:
         numbers[worlds], control[worlds] = variables, commands
         self._backend.invalidate()
 
-    def _once(
+    def _take_sample(
         self, variables: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip

@@ -17,7 +17,7 @@ FAR = 0.1
 """Minimum distance beyond the limit, m or rad."""
 
 
-def warn_of_long_ropes(model: Model, parameters: dict[str, Array], now: StateReader) -> None:
+def warn_about_long_ropes(model: Model, parameters: dict[str, Array], now: StateReader) -> None:
     """Warn once about the rope or tendon that is the farthest beyond its upper limit, before the first step."""
     axes = rope_table(model)["rope_axis"]
     lower, upper = (np.asarray(parameters[f"limit_{side}"])[:, axes] for side in ("lower", "upper"))

@@ -40,7 +40,7 @@ class Program:
             GL.glDeleteShader(shader)
         GL.glLinkProgram(self.handle)
         if not GL.glGetProgramiv(self.handle, GL.GL_LINK_STATUS):
-            raise _refused(f"{vertex} + {fragment}", GL.glGetProgramInfoLog(self.handle))
+            raise _shader_error(f"{vertex} + {fragment}", GL.glGetProgramInfoLog(self.handle))
         self._locations: dict[str, int] = {}
 
     def use(self, **uniforms: Any) -> None:
@@ -84,11 +84,11 @@ def _compile(kind: int, name: str, defines: dict[str, float]) -> int:
     GL.glShaderSource(shader, "#version 430 core\n" + lines + shader_text(name))
     GL.glCompileShader(shader)
     if not GL.glGetShaderiv(shader, GL.GL_COMPILE_STATUS):
-        raise _refused(name, GL.glGetShaderInfoLog(shader))
+        raise _shader_error(name, GL.glGetShaderInfoLog(shader))
     return int(shader)
 
 
-def _refused(name: str, log: Any) -> ViewerError:
+def _shader_error(name: str, log: Any) -> ViewerError:
     text = log.decode(errors="replace") if isinstance(log, bytes) else str(log)
     return ViewerError(f"the graphics driver rejects the shader {name}: {text.strip().splitlines()[:1]}")
 

@@ -13,7 +13,7 @@ from gpusim.errors import ModelError, UnknownNameError
 from gpusim.viewer.operator.channels import Channels
 from gpusim.viewer.operator.devices import Devices
 from gpusim.viewer.operator.gamepad import Gamepad
-from gpusim.viewer.operator.inputs import Input, command_inputs, held_value
+from gpusim.viewer.operator.inputs import Input, command_inputs, stop_value
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import NAMES, window_name
 from gpusim.viewer.operator.mapping import InputMapping
@@ -195,7 +195,7 @@ class Operator:
         self.stopped = True
         self.devices.disarm()
         for name, channel in self._channels.items():
-            self._channels.take(name, held_value(channel.input, self.sim), STOP)
+            self._channels.take(name, stop_value(channel.input, self.sim), STOP)
         self.sim.override()
         self._note_stop(True)
 
@@ -248,7 +248,7 @@ class Operator:
         title = f"Commands ({self.mapping.name}, {'gamepad connected' if self.devices.connected else 'no gamepad'})"
         return [KeyGroup("Operator", [*lines, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
-    def taken_keys(self) -> Collection[str]:
+    def used_keys(self) -> Collection[str]:
         """Return the window names of the keys that the operator uses."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
         return {window_name(key) for key in driving | {key for key, _ in self._operator_keys}}
@@ -284,7 +284,7 @@ class Operator:
         self._channels.write_released(self.sim.control)
         if self.scene is not None and self.scene.schedule is not None:
             self.scene.schedule(self.sim, time)
-        self._channels.write_taken(self.sim.control, everything=self.scheduled())
+        self._channels.write_changed(self.sim.control, everything=self.scheduled())
         self._note_changes()
         self._channels.settle()
         for log in (self._writer, self._player):

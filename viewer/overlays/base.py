@@ -131,7 +131,7 @@ class Frame:
 _Made = TypeVar("_Made")
 
 
-def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
+def cached_by_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
     """Decorate ``make`` with a cache, which stores one result for each stage."""
     made_by_stage: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 

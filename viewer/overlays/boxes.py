@@ -11,7 +11,7 @@ from gpusim.reference.collide.shapes import Shape, model_shapes
 from gpusim.stage.poses import Poses
 from gpusim.stage.stage import Stage
 from gpusim.typing import Array
-from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.base import Frame, Overlay, cached_by_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
@@ -35,7 +35,7 @@ def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
     return lower, upper
 
 
-@once_a_stage
+@cached_by_stage
 def _shapes(stage: Stage) -> list[Shape]:
     return model_shapes(stage.model.contact)
 

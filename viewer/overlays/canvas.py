@@ -45,7 +45,7 @@ class Box:
         """Return whether a point is inside the box."""
         return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
-    def meets(self, other: Box) -> bool:
+    def overlaps(self, other: Box) -> bool:
         """Return whether two boxes overlap."""
         across = self.x < other.x + other.width and other.x < self.x + self.width
         return across and self.y < other.y + other.height and other.y < self.y + self.height

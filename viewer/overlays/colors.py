@@ -12,7 +12,7 @@ from gpusim.reference.contacts.contact_report import Contacts
 from gpusim.stage.parts import com_of
 from gpusim.stage.stage import Stage
 from gpusim.typing import Array
-from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.base import Frame, Overlay, cached_by_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
@@ -57,7 +57,7 @@ class Links:
     end: Array
 
 
-@once_a_stage
+@cached_by_stage
 def _hubs(stage: Stage) -> tuple[Array, Array]:
     """Return body (n,) and point (n, 3) of joint constraints."""
     model, t = stage.model, stage.model.topology

@@ -12,7 +12,7 @@ from gpusim.model.model import Model
 from gpusim.stage.parts import com_of
 from gpusim.stage.stage import Stage
 from gpusim.typing import Array
-from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.base import Frame, Overlay, cached_by_stage, register
 from gpusim.viewer.overlays.canvas import DASHED, RIMMED, Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
@@ -71,7 +71,7 @@ def _moves(model: Model, joint: JointSpec) -> list[tuple[int, Array, Array, bool
     return moves
 
 
-@once_a_stage
+@cached_by_stage
 def joint_arrays(stage: Stage) -> JointArrays:
     """Return the joint arrays of a stage's model."""
     return JointArrays(stage.model)

@@ -24,7 +24,7 @@ _TALL = 4.6
 """Height of a bar, in font sizes."""
 
 
-def bar_share(pressure: float, tank: float, supply: float) -> float:
+def bar_fill(pressure: float, tank: float, supply: float) -> float:
     """Return the filled fraction of a bar. The bar is empty at min(tank pressure, 0), and full at supply pressure."""
     low = min(tank, 0.0)
     return float(np.clip((pressure - low) / max(supply - low, 1e-300), 0.0, 1.0))
@@ -101,7 +101,7 @@ def _draw_sheet(canvas: Canvas, box: Box, label: str, values: Array) -> None:
     for k, (name, pressure) in enumerate(zip(CHAMBERS, values[:2], strict=True)):
         middle = round(box.x + (0.27 + 0.46 * k) * box.width)
         bar = Box(middle - 0.5 * wide, top, wide, tall)
-        full = round(bar_share(float(pressure), float(tank), float(supply)) * tall)
+        full = round(bar_fill(float(pressure), float(tank), float(supply)) * tall)
         canvas.rectangle(bar, _EMPTY)
         canvas.rectangle(Box(bar.x, top + tall - full, wide, full), CHAMBERS[name])
         x = middle - 0.5 * letter.width(name)

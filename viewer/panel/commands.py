@@ -20,7 +20,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
         return
     if operator.sim.num_worlds > 1:
         widgets.heading("Commands", f"to all {operator.sim.num_worlds} worlds")
-        imgui.set_item_tooltip(f"values and gauges show {panel_state.which_world()}: click a body of another world")
+        imgui.set_item_tooltip(f"values and gauges show {panel_state.world_name()}: click a body of another world")
     imgui.begin_disabled(operator.stopped)
     for item in shown:
         imgui.push_id(item.name)
@@ -47,13 +47,13 @@ def _head(operator: Operator, item: Input, value: float) -> None:
     imgui.align_text_to_frame_padding()
     imgui.text(widgets.clipped(item.name, room))
     imgui.set_item_tooltip(_hint(operator, item, source))
-    _who(operator, item, source, room)
+    _draw_source(operator, item, source, room)
     if item.switch:
         edge -= 2.3 * imgui.get_font_size()
     widgets.right_text(text, theme.SOURCES.get(source, theme.FAINT) if source else theme.TEXT, edge)
 
 
-def _who(operator: Operator, item: Input, source: str, room: float) -> None:
+def _draw_source(operator: Operator, item: Input, source: str, room: float) -> None:
     """Draw the source of the value if there is enough space."""
     f = imgui.get_font_size()
     who = source or ("schedule" if operator.scheduled() and item.name in operator.sim.control else "")

@@ -84,18 +84,18 @@ def _canvas(panel_state: PanelState, view: DiagramView, values: dict[str, Array]
     widgets.mark(panel_state.areas, "diagram canvas")
     if view.zoom == 0.0:
         view.fit(width, height)
-    view.bring_into_sight(width)
+    view.bring_into_view(width)
     _mouse(view, at)
     pen = _Pen(view, at.x, at.y, width, height)
     pen.list.push_clip_rect((at.x, at.y), (at.x + width, at.y + height), True)
     boxes = view.picture.boxes.values()
-    seen = [box for box in boxes if pen.in_sight((box.x, box.y), (box.x + box.width, box.y + box.height))]
+    seen = [box for box in boxes if pen.is_visible((box.x, box.y), (box.x + box.width, box.y + box.height))]
     for box in seen:
         if box.role == "subsystem":
             pen.box(box)
     for wire in view.picture.wires:
         xs, ys = zip(*wire.points, strict=True)
-        if not pen.in_sight((min(xs), min(ys)), (max(xs), max(ys))):
+        if not pen.is_visible((min(xs), min(ys)), (max(xs), max(ys))):
             continue
         on = wire.signal is not None and wire.signal in values
         pen.wire(list(wire.points), theme.FAINT if on else theme.LINE)
@@ -138,7 +138,7 @@ class _Pen:
         """Return the window coordinates of a diagram point."""
         return self._x + self._view.zoom * x, self._y + self._view.zoom * y
 
-    def in_sight(self, low: tuple[float, float], high: tuple[float, float]) -> bool:
+    def is_visible(self, low: tuple[float, float], high: tuple[float, float]) -> bool:
         """Return whether the rectangle between two corners is on the canvas."""
         (left, top), (right, bottom) = self._low, self._high
         return low[0] < right and high[0] + _GAP > left and low[1] - _GAP < bottom and high[1] > top

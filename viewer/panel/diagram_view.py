@@ -85,7 +85,7 @@ class DiagramView:
         self.picked = found[-1] if found else ""
         self._fresh = True
 
-    def bring_into_sight(self, width: float) -> None:
+    def bring_into_view(self, width: float) -> None:
         """Move the diagram if the list at the right edge hides a newly selected block."""
         box = self.picture.boxes.get(self.picked)
         if self._fresh and box is not None:

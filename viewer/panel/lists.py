@@ -55,7 +55,7 @@ def overlays(panel_state: PanelState) -> None:
         imgui.set_item_tooltip(overlay.description)
         if flipped:
             panel_state.shown.symmetric_difference_update({overlay.name})
-        taken = panel_state.operator.taken_keys() if panel_state.operator is not None else ()
+        taken = panel_state.operator.used_keys() if panel_state.operator is not None else ()
         widgets.right_text(window_key(overlay.key, taken=taken), theme.FAINT, edge)
 
 

@@ -137,7 +137,7 @@ class Panel:
         self._part("left", layout.left, lambda: self._left(roomy), "no_scrollbar")
         history = self.panel_state.history()
         if history is not None and layout.right.width > 0.0:
-            self._part("right", layout.right, lambda: scopes.draw(history, self.panel_state.which_world()))
+            self._part("right", layout.right, lambda: scopes.draw(history, self.panel_state.world_name()))
         imgui.push_style_color(imgui.Col_.window_bg, theme.color(theme.BAR))
         view = self.panel_state.diagrams()
         if view is not None and layout.diagram.height > 0.0:

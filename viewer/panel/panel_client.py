@@ -97,7 +97,7 @@ class PanelClient:
             lines.append(KeyLine("right click", "on a slider: return the command to the schedule"))
         return [KeyGroup("Panel", lines)]
 
-    def taken_keys(self) -> Collection[str]:
+    def used_keys(self) -> Collection[str]:
         """Return the panel's key."""
         return {window_name(TOGGLE)}
 

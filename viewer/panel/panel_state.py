@@ -99,7 +99,7 @@ class PanelState:
             self._diagrams = source, DiagramView(source)
         return self._diagrams[1] if self._diagrams[1].labels else None
 
-    def which_world(self) -> str:
+    def world_name(self) -> str:
         """Return the name of the displayed world, e.g. "world 3 of 64", or an empty string with only one world."""
         count = self.session.source.num_worlds
         return f"world {self.world} of {count}" if count > 1 else ""

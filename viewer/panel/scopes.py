@@ -92,7 +92,7 @@ def _scope(times: Array, values: Array, height: float, ends: tuple[float, float]
             _polyline(xs, ys[:, k], theme.color(LINES[k % len(LINES)]), max(1.2, 0.11 * f))
         draw_list.pop_clip_rect()
     if len(times) and height > 2.8 * f:
-        _ends_in_words(at.x + 0.25 * f, at.y, bottom, *ends)
+        _draw_limits(at.x + 0.25 * f, at.y, bottom, *ends)
 
 
 def _polyline(xs: Array, ys: Array, color: int, thickness: float) -> None:
@@ -102,7 +102,7 @@ def _polyline(xs: Array, ys: Array, color: int, thickness: float) -> None:
         imgui.get_window_draw_list().add_polyline(points, color, thickness, 0)
 
 
-def _ends_in_words(x: float, top: float, bottom: float, low: float, high: float) -> None:
+def _draw_limits(x: float, top: float, bottom: float, low: float, high: float) -> None:
     """Draw the upper and lower limit at the left edge."""
     f = imgui.get_font_size()
     imgui.push_font(None, 0.78 * f)

@@ -171,7 +171,7 @@ class WebView(Closing):
 
     def frame(self, deadline: float) -> None:
         """Execute requests of browsers, advance to ``deadline`` (s, frame clock), and show the new state."""
-        self._answer()
+        self._run_requests()
         self.session.frame(deadline)
         if self._generation != self.session.generation:
             self._start()
@@ -188,12 +188,12 @@ class WebView(Closing):
         """
         self._opened()
         self.session.catch_up()
-        self._answer()
+        self._run_requests()
         if self._state.operator is not None:
             self._state.operator.before_steps(self.session.time, 0)
         self._show(panel=True)
 
-    def _answer(self) -> None:
+    def _run_requests(self) -> None:
         while not self._requests.empty():
             try:
                 self._requests.get()()

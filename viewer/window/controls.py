@@ -153,7 +153,7 @@ class Controls:
 
     def key_groups(self) -> list[KeyGroup]:
         """Return help for mouse and keys."""
-        taken = {key for other in self.others for key in other.taken_keys()}
+        taken = {key for other in self.others for key in other.used_keys()}
         groups: dict[str, list[KeyLine]] = {}
         for binding in self.bindings.values():
             line = KeyLine(window_key(binding.key, binding.shift, taken), binding.description)

@@ -264,7 +264,7 @@ class Window(Closing):
         if self._surface is not None:
             self._surface.close()
         self.sight = self._look()
-        self.sight.go_on_from(before)
+        self.sight.copy_camera_from(before)
         self._surface = self._make_surface()
         self.controls.sight = self.sight
         self.session.skip()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.exit_codes import DONE, FAILED, OptionError
 from gpusim.cli.options import RunOptions, check
-from gpusim.cli.summary import parted
+from gpusim.cli.summary import joint_failure
 from gpusim.cli.target_files import MODEL
 from gpusim.cli.targets import load_target
 from gpusim.errors import GpusimError
@@ -153,7 +153,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     found.gap, found.tilt = (float(sim.read(f"sim.joint_{e}_peak", numpy=True).max()) for e in ("drift", "tilt"))
     if not sim.health().all():
         found.failures += sim.health_report().splitlines()[:1]
-    elif wrong := parted(found.gap, found.tilt):
+    elif wrong := joint_failure(found.gap, found.tilt):
         found.failures.append(f"{wrong}, or see lint above")
     return found, fallen(scene.builder, sim, lint)
 

@@ -20,7 +20,7 @@ from gpusim.cli.loop import Outcome, Sampling, simulate
 from gpusim.cli.options import RunOptions, check, count_steps
 from gpusim.cli.policies import with_policy
 from gpusim.cli.replays import load_replay
-from gpusim.cli.summary import parted, show_summary
+from gpusim.cli.summary import joint_failure, show_summary
 from gpusim.cli.targets import load_target
 from gpusim.errors import SimulationError, unknown_name
 from gpusim.recording.plots import check_plots, draw, plot_signals, save_figure
@@ -81,7 +81,7 @@ def run(options: RunOptions) -> None:
         clock.end()
         print(clock.report(tuple(notes)))
     raise_failure(sim, outcome)
-    wrong = parted(outcome.drift, outcome.tilt) or (found.broken if found is not None else "")
+    wrong = joint_failure(outcome.drift, outcome.tilt) or (found.broken if found is not None else "")
     if wrong:
         raise BadRun(wrong)
 

@@ -93,7 +93,7 @@ def _run(options: ViewOptions) -> None:
     run = with_policy(options.run)
     replay = load_replay(run)
     check_backend(run)
-    maker = _Maker(run, options.max_dt)
+    maker = _SimulationFactory(run, options.max_dt)
     live = maker.make({})
     if replay is not None:
         replay.check(run, live.scene)
@@ -131,7 +131,7 @@ def _run(options: ViewOptions) -> None:
     raise_failure(maker.live.sim, Outcome(simulated=session.time))
 
 
-class _Maker:
+class _SimulationFactory:
     """Factory that builds the simulation of a command line."""
 
     def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:

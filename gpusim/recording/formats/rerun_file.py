@@ -103,7 +103,7 @@ class RerunWriter(Writer):
         """Read the signals of a complete or a growing file."""
         require("rerun", ".rrd", "rerun-sdk")
         layout, found = None, dict[str, list[tuple[Array, Array]]]()
-        for chunk in _whole_chunks(path):
+        for chunk in _complete_chunks(path):
             batch = chunk.to_record_batch()
             if chunk.entity_path == _HEADER:
                 layout = Layout.from_json(batch.column("TextDocument:text")[0].as_py()[0])
@@ -160,7 +160,7 @@ def _whole(path: Path) -> int:
     return min(end, size)
 
 
-def _whole_chunks(path: Path) -> Iterator[Any]:
+def _complete_chunks(path: Path) -> Iterator[Any]:
     """Yield the chunks of a file."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:

@@ -22,7 +22,7 @@ from gpusim.model import fields
 from gpusim.model.digest import different_parts
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.signals.added_rows import carried_parameters, carried_state, row_keys, set_rows
+from gpusim.signals.added_rows import converted_parameters, converted_state, row_keys, set_rows
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
@@ -205,7 +205,7 @@ def _fitted(runtime: Runtime, snapshot: Snapshot, model: Model) -> tuple[State, 
     if snapshot.rows == row_keys(model):
         return State(snapshot.num_worlds, snapshot.arrays, snapshot.groups), snapshot.parameters
     before = with_axes(runtime.built, snapshot.rows)
-    return carried_state(snapshot, runtime, before, model), carried_parameters(snapshot.parameters, before, model)
+    return converted_state(snapshot, runtime, before, model), converted_parameters(snapshot.parameters, before, model)
 
 
 def _restore_parameters(runtime: Runtime, snapshot: dict[str, Array], worlds: Array) -> None:

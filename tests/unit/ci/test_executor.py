@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ci.ptx import executor as ptx
-from ci.ptx.device import device_array, load_module, spoil
+from ci.ptx.device import device_array, load_module, mark_unwritten
 from ci.ptx.executor import Finding, Module, executor, why_not
 from gpusim.backends.codegen.kernel_sources import reachable_sources
 
@@ -203,7 +203,7 @@ def test_unwritten_memory(faults: Module) -> None:
     found = run(faults, "unwritten", 1, 32, device_array(np.zeros(1)), shared=256)
     assert kinds(found) == {"unwritten memory read"} and found[0].thread == 0
     spoiled = device_array(np.zeros(2, np.int32))
-    spoil(spoiled)
+    mark_unwritten(spoiled)
     assert kinds(run(faults, "blocks_add", 1, 1, spoiled)) == {"unwritten memory read"}
     assert not run(faults, "blocks_add", 1, 1, spoiled)
 

@@ -92,10 +92,10 @@ def test_a_picked_block_does_not_lie_under_its_list() -> None:
     view.fit(400.0, 200.0)
     x, box = view.x, view.picture.boxes["push"]
     view.pick(view.x + view.zoom * (box.x + 5.0), view.y + view.zoom * (box.y + 5.0))
-    view.bring_into_sight(300.0)
+    view.bring_into_view(300.0)
     assert view.picked == "push" and view.x + view.zoom * (box.x + box.width) == pytest.approx(292.0)
     view.move(x - view.x, 0.0)
-    view.bring_into_sight(300.0)
+    view.bring_into_view(300.0)
     assert view.x == pytest.approx(x), "once, not against the person's hand"
 
 
