@@ -2,7 +2,7 @@
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-IEEE 754 must define the result of each instruction in the PTX (``ci/ptx/forms.py``).
+The PTX may contain only instructions whose results IEEE 754 defines (``ci/ptx/forms.py``).
 
 Registers, stack, spills and memory accesses must be within ``ci/kernel_limits.json``. ``--limits`` rewrites this file
 with the current values, rounded up.

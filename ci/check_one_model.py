@@ -1,6 +1,6 @@
 """Compare a model file with MuJoCo, and print a row of JSON. ``check_models.py`` runs this script for many files.
 
-    python ci/check_one_model.py FILE [seconds of life [most processor time, s]]
+    python ci/check_one_model.py FILE [simulated seconds [maximum processor time, s]]
 
 For MJCF files, the script compares masses, kinematics and mass matrix at random postures, smooth motion, and a run with
 contacts. For other formats, the script only loads the file and runs the model.

@@ -128,7 +128,7 @@ class Builds:
 
 
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
-    """Return the builds that the cases launch on a backend. Return the cases of each build.
+    """Return the builds that the cases launch on a backend, each with its cases.
 
     Builds of LAUNCHES come first.
     """

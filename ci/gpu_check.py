@@ -56,11 +56,11 @@ STEPS = {
     "compile": 0.20, "launch": 0.08, "bench": 0.17, "profile": 0.07, "compile_rest": 0.15, "bits": 0.18,
     "sanitize": 0.08, "tests": 0.07,
 }  # fmt: skip
-"""Steps and their shares of the time."""
+"""Fraction of the time for each step."""
 CASE_SECONDS = 3.0
 """Time limit of one case in the comparison of bits, s."""
 LAUNCH_STEPS = 40
-SANITIZED, SANITIZED_STEPS = 2, 2  # number of LAUNCHES, which take 100 times as long
+SANITIZED, SANITIZED_STEPS = 2, 2  # sanitized launches take 100 times as long
 SANITIZERS = ("synccheck", "racecheck")
 BEGIN = time.monotonic()  # start of this process
 STOP_FRACTION = 0.9  # fraction of its time limit after which a step starts no more work

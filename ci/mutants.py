@@ -1,4 +1,4 @@
-"""Break the code in one place at a time, and check that a test fails: ``python ci/mutants.py [--only NAME]``.
+"""Insert one fault at a time into the code, and check that a test fails: ``python ci/mutants.py [--only NAME]``.
 
 The script works in a copy of the checkout in a temporary folder. Each mutant (a deliberate fault) names the test that
 must fail. The test must pass without the mutant. The exit code is 1 if the test of a mutant passes (the mutant

@@ -104,10 +104,10 @@ def table(found: dict[str, Any]) -> str:
     lines = [
         "# A biped that walks\n",
         f"`python ci/bench/biped_walk.py`, native, float64, one thread; {MACHINE}, {machine['compiler']},",
-        f"{machine['date'][:10]}. Robots that fell of all; greatest values over the whole way, of any world, sampled",
-        "each 10 ms (load: each step): the pelvis off its plan at last, how late a foot came to bear, slip of a sole",
-        "that bears, lean, torque over stall torque, gap of a joint. Process time of a step of one world, with all",
-        "control, and simulated time over process time.\n",
+        f"{machine['date'][:10]}. Number of robots that fell; maximum values over the walk and all worlds, sampled",
+        "each 10 ms (load: each step): final position error of the pelvis, delay of a foot's contact, slip of a",
+        "loaded sole, lean, torque over stall torque, joint gap. Process time of a step of one world, with all",
+        "control; simulated time over process time.\n",
         "| case | fell | off, mm | late, ms | slip, mm | lean, degrees | load | gap, mm | us a step | times real |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]

@@ -116,7 +116,7 @@ def main() -> int:
         f"# A diagram of {len(diagram.blocks)} blocks", "",
         f"{machine['cpu']}, {options.threads} thread(s), {machine['compiler']}, NumPy {np.__version__}, "
         f"{machine['date'][:10]}; `ci/bench/diagrams.py`", "",
-        "Microseconds of a world-step, sampled in each step, what is read of the simulation included.", "",
+        "Microseconds of a world-step with a sample in each step, including reads of signals.", "",
         "| worlds | native | NumPy |", "| --- | --- | --- |",
     ]  # fmt: skip
     good = True

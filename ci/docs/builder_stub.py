@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make gpusim/builder/builder_methods.pyi, the builder's methods for type checkers and editors.
+"""Generate gpusim/builder/builder_methods.pyi, the builder's methods for type checkers and editors.
 
     python ci/docs/builder_stub.py --write
     python ci/docs/builder_stub.py --check

@@ -191,7 +191,7 @@ def cli() -> str:
     text = (
         "# Command line\n\n| exit code | meaning |\n| --- | --- |\n| 0 | done, also with warnings |\n| 1 | a world "
         "failed, a joint opened by 1 cm or 0.02 rad, or a scene with its defaults does not meet its checks |\n"
-        "| 2 | bad input, or nothing to draw with |\n| 130 | interrupted |\n\n"
+        "| 2 | invalid input, or drawing is not possible |\n| 130 | interrupted |\n\n"
     )
     for name in COMMANDS:
         command = commands.commands[name]

@@ -70,7 +70,7 @@ LIMITED = ("warp instructions", "code", "lines", "sectors", "passes")
 ROUNDED = 2
 """Number of digits of a limit. The script rounds counts up."""
 INCREASE = {"lines": 1.002, "sectors": 1.002}
-"""Factors before rounding, for counts that depend slightly on memory addresses."""
+"""Factors on limits of counts that depend slightly on memory addresses."""
 KINDS = {"fp64": ".f64", "fp32": ".f32"}
 _MEMORY = ("ld", "st", "atom", "red")
 _CONTROL = ("bra", "ret", "call", "bar", "trap", "setp", "selp")

@@ -24,7 +24,7 @@ COMMAND_RANGE = 0.4
 STANDING, LYING = 1.293, 0.122
 """Height of the torso of a standing humanoid, and of a humanoid that lies on its back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Number of steps that a humanoid stands, that a lying humanoid needs to rest, and that a fall takes."""
+"""Numbers of steps: a humanoid stands, a lying humanoid comes to rest, and a humanoid falls."""
 HOLD = 20
 """Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0

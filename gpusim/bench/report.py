@@ -27,9 +27,9 @@ PILE_LEGEND = (
     "maximum penetration. Times on one CPU thread are CPU times."
 )
 MIN_SHOWN_FRACTION = 0.003
-"""Minimum share of a step for which the report lists a stage."""
+"""Minimum fraction of a step for a listed stage."""
 MIN_KERNEL_FRACTION = 0.02
-"""Minimum share of a step for which the report lists a kernel."""
+"""Minimum fraction of a step for a listed kernel."""
 LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile range."
 
 

@@ -236,7 +236,7 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
 
 
 class Start:
-    """Resets a simulation to the initial state at regular intervals. The timing excludes the reset.
+    """Periodic reset of a simulation to the initial state. The timing excludes the reset.
 
     Args:
         sim: new simulation.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 READS, COMMANDS, ROUNDS = 60, 30, 25
 MAX_COST = {"read_list": 0.02, "command_list": 0.02, "first_velocity": 0.1, "write_pose": 1.0}
-"""Desired maximum time of each operation, as a fraction of the time of a step."""
+"""Target for the maximum time of each operation, as a fraction of the time of a step."""
 _WORDS = {
     "read_list": f"{READS} numbers as a list",
     "command_list": f"up to {COMMANDS} commands as a list",

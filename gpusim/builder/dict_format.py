@@ -28,7 +28,8 @@ class DictFormat:
         """Return the builder's content as JSON types: strings, numbers, lists and dictionaries.
 
         ``json.dumps(builder.to_dict(), allow_nan=False)`` works. :meth:`from_dict` returns a builder with a
-        bit-identical model. The dictionary includes meshes, and elements still share meshes after :meth:`from_dict`.
+        bit-identical model. The dictionary includes meshes. :meth:`from_dict` restores which elements share a
+        mesh.
 
         Raises:
             ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.

@@ -53,7 +53,7 @@ def swept_constraints(model: Model) -> Array:
 
 
 def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
-    """Return groups of constraints that dynamic bodies connect.
+    """Return the groups of constraints that are connected by dynamic bodies.
 
     Args:
         bodies: bodies of each constraint (constraints, slots).

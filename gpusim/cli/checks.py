@@ -1,4 +1,4 @@
-"""Scene checks of ``gpusim run``: evaluate the checks, or explain why the run cannot evaluate them."""
+"""Scene checks of ``gpusim run``: evaluate the checks, or report why a run cannot evaluate them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.operator import Operator
 
 _LOOKS = 500
-"""Approximate number of times that a run reads the joint drift and the health."""
+"""Approximate number of reads of joint drift and health in a run."""
 
 _CALL = 0.2
 """Target wall time of one call of ``Simulation.step``, s."""

@@ -172,6 +172,6 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
     """Return the velocities of joint coordinates, computed from the stored velocities of bodies (m/s or rad/s)."""
     table = coordinates(model)
-    # Use the stored velocities without a kick. The flag True (semi-implicit scheme) selects this.
+    # The flag True (semi-implicit scheme) reads the stored velocities without a kick to the current time.
     then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.read_control)
     return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

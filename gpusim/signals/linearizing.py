@@ -20,7 +20,7 @@ from gpusim.validate import name_list
 
 STATES = ("joint.*.position", "joint.*.velocity")
 KINK, MIN_SLOPE = 0.1, 1e-6
-"""The state is at a kink if the slopes on the two sides differ by more than the fraction KINK. Differences below
+"""The state is at a kink if the left and right slopes differ by more than the fraction KINK. Differences below
 MIN_SLOPE are round-off."""
 _ELEMENT = "Simulation.linearize"
 

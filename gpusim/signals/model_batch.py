@@ -41,7 +41,7 @@ def structure(model: Model, config: SolverConfig) -> str:
         kept = {name: value for name, value in joint.params.items() if name not in _JOINT}
         parts += [_without(joint, ("params",)), kept]
     parts += [_without(shape, ("material", "color")) for shape in model.shapes]
-    for actuator in model.actuators:  # arrays of the groups contain all their numbers except delays
+    for actuator in model.actuators:  # the groups' arrays contain all numbers of the actuators except delays
         kept = {name: value for name, value in actuator.params.items() if _shared(name, value)}
         parts += [_without(actuator, ("params",)), kept]
     for group in model.groups:

@@ -25,7 +25,7 @@ _STEP = 1e-4
 _MAX_EVALUATIONS = 100
 """Maximum number of function evaluations in ``least_squares``."""
 _ROUNDING = 1e-12
-"""Changes of the trace below this fraction of the trace are round-off, not the effect of a parameter."""
+"""Smaller changes, relative to the trace, are round-off and not the effect of a parameter."""
 _DEPENDENT = 1e-12
 """Eigenvectors of J^T J (columns of J scaled to norm 1) with smaller eigenvalues have no effect on the trace."""
 

@@ -57,7 +57,7 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
     """Return the initial camera.
 
     Args:
-        camera: requested camera, or None for a view of everything. A scene's Camera also becomes a view of everything
+        camera: requested camera, or None for a view of everything. A scene's Camera is replaced by a view of everything
             if there are several worlds, or if the scene does not set its camera.
         num_worlds: number of drawn worlds.
     """

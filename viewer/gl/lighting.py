@@ -79,7 +79,7 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    If the lights together are brighter than the viewer's key light, the function dims the lights.
+    The function dims lights that are together brighter than the viewer's key light.
 
     Args:
         model: model with the bodies of the lights.

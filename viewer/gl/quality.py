@@ -25,7 +25,7 @@ class Quality:
         triangles: approximate maximum number of triangles per frame. With more triangles, round shapes get fewer
             segments.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances for which edges are smooth. With more instances, each pixel has one
+        smoothed: maximum number of instances with smooth edges. With more instances, each pixel has one
             sample.
     """
 

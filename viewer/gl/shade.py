@@ -1,6 +1,6 @@
 """Soft shade below bodies on a level ground.
 
-In each frame, a small texture (shade map) stores the fraction of the sky that bodies hide at each ground point.
+A small texture (shade map) stores the fraction of the sky that bodies hide at each ground point.
 """
 
 from __future__ import annotations

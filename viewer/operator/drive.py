@@ -1,4 +1,4 @@
-"""Conversion of keys and sticks to values: dead zone, expo, direction, rate limit."""
+"""Conversion of keys and sticks to values, with dead zone, expo curve, direction and rate limit."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "stick": ("stick", "arm", "dipper"),
     "bucket": ("bucket",),
 }
-"""Function -> words that identify the function in a command's label."""
+"""Words in a command's label that identify a function, by function."""
 NEEDED = ("boom", "stick", "bucket")
 """Functions required for an excavator pattern."""
 

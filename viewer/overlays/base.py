@@ -102,7 +102,7 @@ class Frame:
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Add the offset at which a world is drawn to each point (n, 3), in m."""
+        """Add the drawing offset of its world to each point (n, 3), in m."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
@@ -132,7 +132,7 @@ _Made = TypeVar("_Made")
 
 
 def cached_by_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Decorate ``make`` with a cache, which stores one result for each stage."""
+    """Decorate ``make`` with a cache that stores one result per stage."""
     made_by_stage: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:

@@ -42,7 +42,7 @@ def color_of(number: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Links:
-    """Constraints as graph: the overlay draws a disk (hub) for each constraint, and a line to each connected body.
+    """Graph of the constraints, with a disk (hub) for each constraint and a line to each connected body.
 
     Attributes:
         color: (n,) color index of the solver.

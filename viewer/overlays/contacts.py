@@ -22,7 +22,7 @@ MODE_COLORS = {
 _FRICTION = (0.85, 0.10, 0.62)
 _NAMES = {STICKING: "sticking", SLIDING: "sliding", FLIGHT: "flight"}
 _LONG = 4.0
-"""Maximum arrow length, in body radii, for linear scaling. Above this length, the scaling is logarithmic."""
+"""Ratio of force to weight above which the arrow length grows logarithmically."""
 
 
 def arrow_lengths(force: Array, weight: float, size: float) -> Array:

@@ -22,7 +22,7 @@ _AXIS = (1.0, 0.80, 0.05)
 _SIZE = 0.1
 """Length of a frame's axes, as a fraction of the scene's radius."""
 _ARROW_LENGTH = 1.6
-"""Half length of a joint's axis, relative to the length of the frame's axes."""
+"""Half length of a drawn joint axis, relative to the length of the frame's axes."""
 
 
 class JointArrays:

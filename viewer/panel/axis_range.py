@@ -15,7 +15,7 @@ FLOOR = 10.0 ** (1 - MAX_DECIMALS)
 MIN_RATIO = 0.01
 """Minimum span relative to the magnitude of the values."""
 _SHRINK = 0.5
-"""Used fraction of the span below which the axis limits shrink."""
+"""The axis limits shrink if the values use less than this fraction of the span."""
 _STEPS = 5.0
 """Minimum number of rounding steps in the span. Axis limits are multiples of the rounding step."""
 

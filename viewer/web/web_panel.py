@@ -14,7 +14,7 @@ from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.window.session import SPEEDS
 
 Do = Callable[[Callable[[], None]], None]
-"""Function that schedules another function for the next frame, in the thread of the simulation."""
+"""Function that runs another function at the next frame, in the thread of the simulation."""
 _SETTLED = 0.5
 """For this time (s) after an input in the browser, a slider keeps the browser's value."""
 _STEPS = 200

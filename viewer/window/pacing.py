@@ -12,7 +12,7 @@ from statistics import median
 RATE = 60.0
 """Frames per second if the refresh rate of the screen is unknown."""
 _SLOWEST = 6
-"""Maximum number of screen periods per frame. Slower frames skip deadlines."""
+"""Maximum number of screen periods per frame. A frame that takes longer skips deadlines."""
 _RECENT = 120
 """Number of recent frames for the displayed statistics."""
 

@@ -86,7 +86,7 @@ class Live:
             duration of the chunk (s).
         operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
-        cost: recent wall time of a step (s), None before the first step.
+        cost: wall time of a recent step (s), None before the first step.
         variable: adaptive step size, or None for the simulation's step size.
     """
 

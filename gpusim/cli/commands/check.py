@@ -28,7 +28,7 @@ SECONDS = 2.0
 _WALL = 60.0
 """Maximum wall time of the run, s."""
 _ACTS = ("motion", "contact")
-"""Severities of findings with which a strict check fails."""
+"""Severities of findings that make a strict check fail."""
 _MAX_LINES = 20
 
 

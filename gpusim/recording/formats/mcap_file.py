@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _PACKAGES = "mcap and foxglove-schemas-protobuf"
 _MAGIC = b"\x89MCAP0\r\n"
 _WHOLE = 1 << 40
-"""Chunk size that no block reaches, so that each block is one chunk."""
+"""Chunk size above the size of any block, so that each block is one chunk."""
 _NS = 1e9
 _LENGTH, _FIXED64, _FIXED32 = 2, 1, 5
 """Wire types of Protobuf."""
