@@ -134,10 +134,10 @@ def check_kinematics(m: Any, name: str, rng: np.random.Generator, row: dict[str,
         d.qpos[:], d.qvel[:] = q, v
         mj.mj_fwdPosition(m, d)
         poses = tree.pose(posture, [f"body.{moving[b]}" for b in bodies])[0]
-        rotations_of_bodies = np.array([rotations.matrix_from_quaternion(p[None, 3:])[0] for p in poses])
+        body_rotations = np.array([rotations.matrix_from_quaternion(p[None, 3:])[0] for p in poses])
         scale = max(1.0, float(np.abs(d.xpos[bodies]).max()))
         fk = max(fk, np.abs(poses[:, :3] - d.xpos[bodies]).max() / scale)
-        fk = max(fk, np.abs(rotations_of_bodies - d.xmat[bodies].reshape(-1, 3, 3)).max())
+        fk = max(fk, np.abs(body_rotations - d.xmat[bodies].reshape(-1, 3, 3)).max())
         full, ours = full_mass_matrix(m, d), t.T @ tree.mass_matrix(posture)[0] @ t
         size = np.sqrt(np.outer(np.diag(full), np.diag(full)))
         error = max(error, float((np.abs(ours - full) / np.maximum(size, 1e-30)).max(initial=0.0)))

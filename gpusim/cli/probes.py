@@ -147,12 +147,12 @@ def probe_package(name: str, purpose: str = "", hint: str = "", module: str = ""
         hint: how to install the package, by default ``pip install --upgrade`` with the distribution's name.
         module: name of the module to import, by default the name of the distribution.
     """
-    least = LEAST.get(name, "0")
-    hint = hint or ("pip install --upgrade " + (f'"{name}>={least}"' if name in LEAST else name))
+    minimum = LEAST.get(name, "0")
+    hint = hint or ("pip install --upgrade " + (f'"{name}>={minimum}"' if name in LEAST else name))
     try:
         found = version(name)
-        if version_key(found) < version_key(least):
-            return Finding(name, False, f"{found} is older than {least}", hint)
+        if version_key(found) < version_key(minimum):
+            return Finding(name, False, f"{found} is older than {minimum}", hint)
         importlib.import_module(module or name)
     except PackageNotFoundError:
         return Finding(name, False, purpose or "not installed", hint)

@@ -192,16 +192,16 @@ def _runner(
     lags = _FIRST + room * len(columns) + np.arange(len(columns))
     law, rates = np.array(lag), np.array(integrates)
 
-    def run(given: Array, par: Array, s: Array, control: Array, last: Array) -> None:
+    def run(inputs: Array, par: Array, s: Array, control: Array, last: Array) -> None:
         rows, following = np.arange(len(s))[:, None], s[:, _NEXT].astype(int)
         before = s[rows, ring + (following[:, None] - 1) % room]
         now = np.where(last[:, None], control[:, columns], before)
         ago = np.clip(np.rint(par[:, delay] / dt), 0, room).astype(int)
-        kept = s[rows, ring + (following[:, None] - ago) % room]
-        late, time, x = np.where(ago > 0, kept, now), par[:, law], s[:, lags]
+        delayed = s[rows, ring + (following[:, None] - ago) % room]
+        late, time, x = np.where(ago > 0, delayed, now), par[:, law], s[:, lags]
         to = np.clip(late, par[:, law + 1], par[:, law + 2])
-        share = 1.0 - exact_math.exp(-dt / np.where(time > 0.0, time, 1.0))
-        end = np.where(rates, x + dt * to, np.where(time > 0.0, x + share * (to - x), to))
+        gain = 1.0 - exact_math.exp(-dt / np.where(time > 0.0, time, 1.0))
+        end = np.where(rates, x + dt * to, np.where(time > 0.0, x + gain * (to - x), to))
         end = np.clip(end, par[:, law + 3], par[:, law + 4])
         control[:, applied] = np.where(rates | (time > 0.0), 0.5 * (x + end), late)
         s[:, lags] = end

@@ -100,7 +100,7 @@ def merge_models(runtime: Runtime, models: Sequence[Model], dtype: Any) -> None:
                 runtime.backend.actuator_written(group.type.name, [name], worlds)
     variables = [state.variables() for state in first]
     for target in runtime.states():
-        variables_of_target = target.variables()
+        target_variables = target.variables()
         for name in variables[0]:
-            variables_of_target[name][...] = np.concatenate([one[name] for one in variables])
+            target_variables[name][...] = np.concatenate([one[name] for one in variables])
     runtime.invalidate()

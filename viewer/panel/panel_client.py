@@ -141,5 +141,5 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
     window.add_client(client)
     window.controls.others.append(client)
     panel_state.keys = window.controls.key_groups
-    window.share(client.room)
+    window.set_room(client.room)
     return client

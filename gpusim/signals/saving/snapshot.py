@@ -181,9 +181,9 @@ def _kinds_of_arrays(state: State) -> dict[str, str]:
 def _restore(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> None:
     """Set the worlds ``worlds`` (n,) to a checked snapshot."""
     rows = row_keys(runtime.model)
-    wanted = snapshot.rows if worlds.size == runtime.num_worlds else snapshot.rows | rows
-    if wanted != rows:
-        set_rows(runtime, wanted)
+    target_rows = snapshot.rows if worlds.size == runtime.num_worlds else snapshot.rows | rows
+    if target_rows != rows:
+        set_rows(runtime, target_rows)
     state, parameters = _fitted(runtime, snapshot, runtime.model)
     runtime.backend.state.restore(state, worlds)
     _restore_parameters(runtime, parameters, worlds)
@@ -226,11 +226,11 @@ def _restore_actuators(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> N
                 runtime.backend.actuator_written(group.type.name, [name], worlds)
 
 
-def _written(current: Array, snapshot: Array, worlds: Array, num_worlds: int) -> Array:
-    """Return the parameters ``current`` with the values of ``snapshot`` in the chosen worlds."""
-    wide, given = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, snapshot))
-    if np.array_equal(wide[worlds], given[worlds], equal_nan=True):
+def _written(current: Array, values: Array, worlds: Array, num_worlds: int) -> Array:
+    """Return the parameters ``current`` with ``values`` in the chosen worlds."""
+    wide, saved = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, values))
+    if np.array_equal(wide[worlds], saved[worlds], equal_nan=True):
         return current
     written = np.array(wide, order="C")  # kernels read diagrams' parameters from this memory
-    written[worlds] = given[worlds]
+    written[worlds] = saved[worlds]
     return written
