@@ -36,7 +36,7 @@ def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
         f"{record['wall_time']:.0f} s in all"
         + (f", the first {record['horizon']:g} s of each case only" if record["horizon"] else "")
         + ".",
-        "Greatest error over the run at the reference's own times; **bold** where a bar is not met.",
+        "Maximum error over the run at the times of the reference. **Bold**: above the limit.",
     ]
     for section in dict.fromkeys(job.section for job in jobs):
         group = [job for job in jobs if job.section == section]
@@ -52,10 +52,10 @@ def markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-#: The error of a float32 run may exceed the error of float64 by this factor, or up to this value (m, rad or share).
+# Limits for a float32 run: factor over the error of float64, and absolute error (m, rad or fraction).
 FLOAT32_FACTOR, FLOAT32_ERROR = 3.0, 1e-5
 # Maximum difference between the errors of native float64 and NumPy: five equal digits, or round-off.
-SAME_SHARE, SAME_ERROR = 1e-5, 1e-10
+SAME_FRACTION, SAME_ERROR = 1e-5, 1e-10
 
 
 def native_markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
@@ -68,9 +68,9 @@ def native_markdown(jobs: Sequence[Any], record: dict[str, Any]) -> str:
         f"{record['wall_time']:.0f} s in all"
         + (f", the first {record['horizon']:g} s of each case only" if record["horizon"] else "")
         + ".",
-        "Greatest error over the run at the reference's own times. Digits: to how many native float64 repeats NumPy's "
-        "error. Ratio: float32's error by float64's.",
-        f"**Bold**: native float64 differs from NumPy by more than {SAME_SHARE:g} of the error, or float32 is worse "
+        "Maximum error over the run at the times of the reference. Digits: number of digits of NumPy's "
+        "error that native float64 repeats. Ratio: error of float32 divided by error of float64.",
+        f"**Bold**: native float64 differs from NumPy by more than {SAME_FRACTION:g} of the error, or float32 is worse "
         f"than {FLOAT32_FACTOR:g} times float64 and than {FLOAT32_ERROR:g}.",
     ]
     for section in dict.fromkeys(job.section for job in jobs):
@@ -110,8 +110,8 @@ def native_failures(jobs: Sequence[Any]) -> dict[str, list[str]]:
         cells = {job.column: job for job in jobs if job.row == row}
         errors = {column: _error(job) for column, job in cells.items()}
         if {"numpy64", "native64"} <= cells.keys():
-            apart = abs(errors["native64"] - errors["numpy64"])
-            if not apart <= max(SAME_SHARE * errors["numpy64"], SAME_ERROR):
+            difference = abs(errors["native64"] - errors["numpy64"])
+            if not difference <= max(SAME_FRACTION * errors["numpy64"], SAME_ERROR):
                 failures.setdefault(row, []).append("native64")
         if {"native32", "native64"} <= cells.keys():
             if not errors["native32"] <= max(FLOAT32_FACTOR * errors["native64"], FLOAT32_ERROR):

@@ -88,7 +88,7 @@ def native_jobs() -> list[Job]:
     return jobs
 
 
-def take_kept(jobs: list[Job], path: Path) -> list[Job]:
+def reuse_results(jobs: list[Job], path: Path) -> list[Job]:
     """Fill NumPy's jobs with results from an earlier table. Return the filled jobs.
 
     Running all of NumPy's jobs takes an hour.
@@ -165,13 +165,13 @@ def command_time() -> float:
 def arguments() -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="follow every case for one second only")
-    parser.add_argument("--horizon", type=float, help="follow every case for this time only, s")
+    parser.add_argument("--quick", action="store_true", help="simulate only one second of every case")
+    parser.add_argument("--horizon", type=float, help="simulate only this time of every case, s")
     parser.add_argument("--case", action="append", default=[], help="only this case (may be repeated)")
     parser.add_argument("--column", action="append", default=[], help="only this column (may be repeated)")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--backend", choices=("numpy", "native"), default="numpy")
-    parser.add_argument("--kept", type=Path, help="table whose NumPy figures serve, with --backend native")
+    parser.add_argument("--kept", type=Path, help="earlier table with NumPy's errors to reuse, with --backend native")
     parser.add_argument("--out", type=Path, default=ROOT / "ci" / "bench" / "accuracy")
     options = parser.parse_args()
     options.horizon = QUICK_HORIZON if options.quick else options.horizon
@@ -200,12 +200,12 @@ def main() -> int:
     """Run, print and write the table. Return the exit code."""
     options = arguments()
     jobs = chosen_jobs(options)
-    place = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}
+    index = {(job.section, job.row, job.column): i for i, job in enumerate(jobs)}
     seconds = command_time() if options.whole and options.backend == "numpy" else None
     start = time.perf_counter()
-    done = take_kept(jobs, options.kept) if options.kept else []
+    done = reuse_results(jobs, options.kept) if options.kept else []
     done += run_all([job for job in jobs if not job.result], options.processes)
-    jobs = sorted(done, key=lambda job: place[job.section, job.row, job.column])
+    jobs = sorted(done, key=lambda job: index[job.section, job.row, job.column])
     record: dict[str, Any] = {"machine": machine(), "horizon": options.horizon}
     record |= {"wall_time": time.perf_counter() - start, "command_time": seconds}
     if options.backend == "native":

@@ -2,7 +2,7 @@
 
     python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
 
-IEEE 754 must define the result of each instruction in the PTX (``ci/ptx/forms.py``).
+The PTX may contain only instructions whose results IEEE 754 defines (``ci/ptx/forms.py``).
 
 Registers, stack, spills and memory accesses must be within ``ci/kernel_limits.json``. ``--limits`` rewrites this file
 with the current values, rounded up.
@@ -130,8 +130,8 @@ class Result:
 
     def figures(self) -> dict[str, int]:
         """Return the resources of the variant, as maxima over its kernels or as sums over its functions."""
-        most = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
-        return most | {"spills": self.spills} | self.accesses
+        maxima = {name: max((getattr(k, name) for k in self.kernels), default=0) for name in ("registers", "stack")}
+        return maxima | {"spills": self.spills} | self.accesses
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def _compile(job: Job, sources: dict[str, str], nvrtc: Nvrtc, result: Result) ->
     result.spills = sum(map(int, _FIGURES["spills"].findall(compiled.log)))
     result.cubin = compiled.cubin or b"" if job.options else b""
     if not result.kernels and not job.options:
-        raise CompileError(f"{job.main} holds no kernel: mark one with GPUSIM_KERNEL")
+        raise CompileError(f"{job.main} contains no kernel: mark one with GPUSIM_KERNEL")
     if job.forms:
         module = read_module(compiled.ptx)
         result.error = reported_forms(module, job.outer)
@@ -261,7 +261,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
     return _run(todo, jobs)
 
 
-def look_at_next(variants: Iterable[Any], jobs: int) -> list[Result]:
+def check_next(variants: Iterable[Any], jobs: int) -> list[Result]:
     """Check the PTX of variants from the next version of NVRTC.
 
     Raises:
@@ -313,10 +313,10 @@ def _link(tool: str, parts: Sequence[bytes], arch: str) -> str:
             file.write_bytes(part)
         command = [tool, f"-arch={arch}", "-v", *map(str, files), "-o", str(Path(folder) / "whole.cubin")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     if done.returncode:
-        raise CompileError(f"{LINKER}: {said.strip()[-300:]}")
-    figures = re.findall(r"used (\d+) registers.*?(\d+) stack", said)
+        raise CompileError(f"{LINKER}: {output.strip()[-300:]}")
+    figures = re.findall(r"used (\d+) registers.*?(\d+) stack", output)
     registers, stack = (max(map(int, column)) for column in zip(*figures, strict=True))
     return f"linked, {len(figures)} kernels with at most {registers} registers and {stack} B of stack"
 
@@ -357,7 +357,7 @@ def over_limits(results: Sequence[Result], limits: dict[str, dict[str, int]]) ->
             continue
         more = [f"{name} {value} > {known[name]}" for name, value in result.figures().items() if value > known[name]]
         if more:
-            over.append(f"{result.variant}: {', '.join(more)}; fix it, or use --limits if it must be so")
+            over.append(f"{result.variant}: {', '.join(more)}; fix it, or accept it with --limits")
     return over
 
 
@@ -370,7 +370,7 @@ def _reported_limits(results: Sequence[Result], nvrtc: tuple[int, int], write: b
         content["nvrtc"] = version
         LIMITS.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     if content["nvrtc"] != version:
-        print(f"limits not looked at: {LIMITS.name} is of NVRTC {content['nvrtc']}, this is {version}")
+        print(f"limits not checked: {LIMITS.name} is of NVRTC {content['nvrtc']}, this is {version}")
         return []
     return over_limits(results, content["variants"])
 
@@ -402,7 +402,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     if not chosen:
         print("there is no variant to compile", file=sys.stderr)
         return 1
-    how = "" if options.full else ", ptxas at its fastest: registers and spills are those of users with --full alone"
+    how = "" if options.full else ", fast ptxas (--full gives the registers and spills of users)"
     print(f"{nvrtc.name}, {len(chosen)} variants{how}", flush=True)
     results = compile_all(chosen, options.arch or ARCHS, options.jobs, options.full)
     print(table(results))
@@ -420,14 +420,14 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
     if variants is None and not options.full:
         looked_at = [result for result in results if result.accesses and not result.error]
         over = _reported_limits(looked_at, nvrtc.version, options.limits)
-        print("\n".join(over) if over else f"{len(looked_at)} variants looked at for {LIMITS.name}")
+        print("\n".join(over) if over else f"{len(looked_at)} variants checked for {LIMITS.name}")
     return 1 if failed or over else 0
 
 
 def _reported_next(chosen: Sequence[Any], options: argparse.Namespace) -> int:
     """Check the PTX of the next NVRTC. Return the number of variants with errors."""
     try:
-        results = look_at_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
+        results = check_next([v for v in chosen if v.name in NEXT_VARIANTS], options.jobs)
     except NvrtcMissingError as error:
         print(f"skipped: {error}" if options.allow_missing else error)
         return 0 if options.allow_missing else 1
@@ -456,8 +456,8 @@ def sized_variants() -> Iterator[Any]:
 
     for name, build, shared in (("boom", MODELS[BOOM], True), ("humanoid", humanoid, False)):
         with mock.patch("gpusim.backends.native.backend.load_library"):  # the code needs only the sizes
-            own: Any = Simulation(build().finalize(), backend="native", launch="fused").backend
-        known = own.real, own.stored, own.sizes, own.direct, own.kinds
+            backend: Any = Simulation(build().finalize(), backend="native", launch="fused").backend
+        known = backend.real, backend.stored, backend.sizes, backend.direct, backend.kinds
         variant = model_variant("fused.cu", *known, specialize=True, shared=shared)
         yield replace(variant, name=f"{variant.name} {name}")
 
@@ -476,12 +476,14 @@ def _chosen(variants: Iterable[Any] | None, names: Sequence[str]) -> list[Any]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="compile every variant of the kernels for every architecture")
-    parser.add_argument("--arch", action="append", help=f"may be given again (default {' '.join(ARCHS)})")
-    parser.add_argument("--variant", action="append", default=[], help="only this one; may be given again")
-    parser.add_argument("--full", action="store_true", help="ptxas as users have it, for what kernels take")
-    parser.add_argument("--limits", action="store_true", help=f"write {LIMITS.name} again for the chosen variants")
+    parser.add_argument("--arch", action="append", help=f"you can repeat this option (default {' '.join(ARCHS)})")
+    parser.add_argument("--variant", action="append", default=[], help="only this variant; you can repeat this option")
+    parser.add_argument(
+        "--full", action="store_true", help="full optimization in ptxas, for the resources of users' kernels"
+    )
+    parser.add_argument("--limits", action="store_true", help=f"rewrite {LIMITS.name} for the chosen variants")
     parser.add_argument("--jobs", type=int, default=MAX_JOBS, help=f"processes, at most {MAX_JOBS}")
-    parser.add_argument("--allow-missing", action="store_true", help="exit code 0 where NVRTC 12 is not installed")
+    parser.add_argument("--allow-missing", action="store_true", help="exit code 0 if NVRTC 12 is not installed")
     return parser
 
 

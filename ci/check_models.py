@@ -124,7 +124,7 @@ def _cells(rows: list[dict[str, Any]]) -> list[Any]:
     passive = [r for r in moving if isinstance(r.get("passive"), float)]
     tall = [r for r in loaded if "height" in r]
 
-    def share(part: list[Any], whole: list[Any]) -> str:
+    def ratio_text(part: list[Any], whole: list[Any]) -> str:
         return f"{len(part)}/{len(whole)}"
 
     def median(key: str) -> str:
@@ -135,17 +135,17 @@ def _cells(rows: list[dict[str, Any]]) -> list[Any]:
     return [
         len(rows),
         len(compiled),
-        share(loaded, compiled),
-        share([r for r in moving if r["file"] in good], moving),
-        share([r for r in moving if r["fk"] <= FK], moving),
-        share([r for r in moving if r["mass_matrix"] <= MASS_MATRIX], moving),
-        share([r for r in loaded if r["exact"]], loaded),
-        share([r for r in passive if min(r["passive"], r["passive_4"]) <= PASSIVE], passive),
-        share([r for r in loaded if r["healthy"]], loaded),
-        share([r for r in loaded if r["healthy"] and r["gap"] <= GAP], loaded),
-        share(*_near(tall, "mujoco")),
-        share(*_near([r for r in tall if r.get("mujoco_spread", math.inf) <= REPEATS], "mujoco")),
-        share(*_near([r for r in tall if r.get("rigid_spread", math.inf) <= REPEATS], "rigid")),
+        ratio_text(loaded, compiled),
+        ratio_text([r for r in moving if r["file"] in good], moving),
+        ratio_text([r for r in moving if r["fk"] <= FK], moving),
+        ratio_text([r for r in moving if r["mass_matrix"] <= MASS_MATRIX], moving),
+        ratio_text([r for r in loaded if r["exact"]], loaded),
+        ratio_text([r for r in passive if min(r["passive"], r["passive_4"]) <= PASSIVE], passive),
+        ratio_text([r for r in loaded if r["healthy"]], loaded),
+        ratio_text([r for r in loaded if r["healthy"] and r["gap"] <= GAP], loaded),
+        ratio_text(*_near(tall, "mujoco")),
+        ratio_text(*_near([r for r in tall if r.get("mujoco_spread", math.inf) <= REPEATS], "mujoco")),
+        ratio_text(*_near([r for r in tall if r.get("rigid_spread", math.inf) <= REPEATS], "rigid")),
         median("us_per_step"),
         median("mujoco_us"),
     ]
@@ -176,8 +176,8 @@ def report(rows: list[dict[str, Any]]) -> str:
     real = [r for r in rows if "exact" in r and not any(part in f"{r['folder']}/{r['file']}" for part in TESTS)]
     exact = sum(r["exact"] for r in real)
     if real:
-        share = f"{exact} of {len(real)} models ({100 * exact / len(real):.1f} %)"
-        lines += [f"Without files that test a simulator, {share} are exact.", ""]
+        ratio_text = f"{exact} of {len(real)} models ({100 * exact / len(real):.1f} %)"
+        lines += [f"Without files that test a simulator, {ratio_text} are exact.", ""]
     lost: Counter[str] = Counter()
     for r in rows:
         facts = {
@@ -226,9 +226,11 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", type=Path, required=True, metavar="DIR")
     parser.add_argument("--only", default="*", metavar="GLOB", help="paths to check")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the tables as markdown")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="keep the rows here, and skip files that it has")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="store the rows in this file, and skip files with rows"
+    )
     parser.add_argument("--seconds", type=float, default=5.0, help="length of the run with contacts")
-    parser.add_argument("--timeout", type=float, default=240.0, help="most processor time for one file, s")
+    parser.add_argument("--timeout", type=float, default=240.0, help="maximum processor time for one file, s")
     options = parser.parse_args()
     rows = []
     if options.json and options.json.exists():

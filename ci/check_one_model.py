@@ -1,6 +1,6 @@
 """Compare a model file with MuJoCo, and print a row of JSON. ``check_models.py`` runs this script for many files.
 
-    python ci/check_one_model.py FILE [seconds of life [most processor time, s]]
+    python ci/check_one_model.py FILE [simulated seconds [maximum processor time, s]]
 
 For MJCF files, the script compares masses, kinematics and mass matrix at random postures, smooth motion, and a run with
 contacts. For other formats, the script only loads the file and runs the model.
@@ -30,7 +30,7 @@ from gpusim.importers.mjcf import Options, import_model
 from gpusim.importers.mjcf_parts.mjcf_source import Compiled
 from gpusim.robotics import Tree
 
-POSTURES, SHARE_OF_LIMITS = 3, 0.9
+POSTURES, LIMIT_FRACTION = 3, 0.9
 PASSIVE_SECONDS, PASSIVE_STEP = 0.5, 1e-3
 LIFE_STEP, LIFE_CPU_SECONDS = 2e-3, 12.0
 NUDGE, MUJOCO_CPU_SECONDS = 1e-6, 0.5
@@ -38,7 +38,7 @@ NUDGE, MUJOCO_CPU_SECONDS = 1e-6, 0.5
 the test for slow models."""
 
 
-def random_posture(m: Any, rng: np.random.Generator, share: float) -> tuple[np.ndarray, np.ndarray]:
+def random_posture(m: Any, rng: np.random.Generator, fraction: float) -> tuple[np.ndarray, np.ndarray]:
     """Return random qpos and qvel, within the joint limits, or within 0.5 rad and 0.2 m of qpos0."""
     import mujoco as mj
 
@@ -55,7 +55,7 @@ def random_posture(m: Any, rng: np.random.Generator, share: float) -> tuple[np.n
         else:
             size = 0.5 if kind == 3 else 0.2
             lower, upper = sorted(m.jnt_range[j]) if m.jnt_limited[j] else (q[a] - size, q[a] + size)
-            half = min(0.5 * (upper - lower) * share, size)
+            half = min(0.5 * (upper - lower) * fraction, size)
             q[a] = 0.5 * (lower + upper) + rng.uniform(-half, half)
             v[dof] = rng.uniform(-0.5, 0.5) * (1.0 if kind == 3 else 0.2)
     d = mj.MjData(m)
@@ -93,9 +93,9 @@ def velocity_map(m: Any, tree: Any, builder: Any, report: Any, q: np.ndarray) ->
             t[r.start + 3 : r.stop, dof + 3 : dof + 6] = d.xmat[m.jnt_bodyid[j]].reshape(3, 3)
         elif kind == 1:
             out[s] = [*q[a + 1 : a + 4], q[a]]
-            turn = np.zeros(9)
-            mj.mju_quat2Mat(turn, q[a : a + 4])
-            t[r, dof : dof + 3] = turn.reshape(3, 3)
+            matrix = np.zeros(9)
+            mj.mju_quat2Mat(matrix, q[a : a + 4])
+            t[r, dof : dof + 3] = matrix.reshape(3, 3)
         else:
             out[s.start + info.axis] = q[a]
             t[r.start + info.axis, dof] = 1.0
@@ -129,15 +129,15 @@ def check_kinematics(m: Any, name: str, rng: np.random.Generator, row: dict[str,
     tree = Tree(builder.finalize())
     d, bodies, fk, error = mj.MjData(m), list(moving), 0.0, 0.0
     for _ in range(POSTURES):
-        q, v = random_posture(m, rng, SHARE_OF_LIMITS)
+        q, v = random_posture(m, rng, LIMIT_FRACTION)
         posture, t = velocity_map(m, tree, builder, report, q)
         d.qpos[:], d.qvel[:] = q, v
         mj.mj_fwdPosition(m, d)
         poses = tree.pose(posture, [f"body.{moving[b]}" for b in bodies])[0]
-        turned = np.array([rotations.matrix_from_quaternion(p[None, 3:])[0] for p in poses])
+        body_rotations = np.array([rotations.matrix_from_quaternion(p[None, 3:])[0] for p in poses])
         scale = max(1.0, float(np.abs(d.xpos[bodies]).max()))
         fk = max(fk, np.abs(poses[:, :3] - d.xpos[bodies]).max() / scale)
-        fk = max(fk, np.abs(turned - d.xmat[bodies].reshape(-1, 3, 3)).max())
+        fk = max(fk, np.abs(body_rotations - d.xmat[bodies].reshape(-1, 3, 3)).max())
         full, ours = full_mass_matrix(m, d), t.T @ tree.mass_matrix(posture)[0] @ t
         size = np.sqrt(np.outer(np.diag(full), np.diag(full)))
         error = max(error, float((np.abs(ours - full) / np.maximum(size, 1e-30)).max(initial=0.0)))
@@ -315,7 +315,7 @@ def check_life_alone(path: Path, seconds: float) -> dict[str, Any]:
             raise
         return {"not_compiled": str(error)}
     if not builder.bodies:
-        return {"not_compiled": "it has no body that moves"}
+        return {"not_compiled": "it has no moving body"}
     row = run(builder, seconds)
     row.pop("heights")
     row.update(exact=report.exact, findings=[[f.severity, f.sentence] for f in report.findings])

@@ -91,17 +91,17 @@ def mujoco_stepper(name: str, worlds: int) -> tuple[Callable[[int], None], Calla
     from ci.peers.peer_models import peer_models
     from gpusim.bench import workloads
 
-    wanted = getattr(workloads, PEERS[name])
-    own = next(m for m in peer_models() if m.name == wanted and "PGS" not in (m.note or ""))
-    model = mujoco.MjModel.from_xml_string(own.text)
-    data = peers.settled(own, model)
+    workload = getattr(workloads, PEERS[name])
+    peer = next(m for m in peer_models() if m.name == workload and "PGS" not in (m.note or ""))
+    model = mujoco.MjModel.from_xml_string(peer.text)
+    data = peers.settled(peer, model)
     full = mujoco.mjtState.mjSTATE_FULLPHYSICS
     state = np.empty(mujoco.mj_stateSize(model, full))
     mujoco.mj_getState(model, data, state, full)
     if worlds == 1:
-        return peers.fallen(own, peers._stepped(own, model, data, state)), lambda: ""
+        return peers.fallen(peer, peers._stepped(peer, model, data, state)), lambda: ""
     roll = rollout.Rollout(nthread=1)
-    return peers.fallen(own, peers._rollout(roll, model, np.tile(state, (worlds, 1)), 1, own)), lambda: ""
+    return peers.fallen(peer, peers._rollout(roll, model, np.tile(state, (worlds, 1)), 1, peer)), lambda: ""
 
 
 def work(case: str, which: str) -> None:
@@ -131,7 +131,7 @@ def start(folder: Path, case: str, which: str) -> subprocess.Popen[str]:
     )  # fmt: skip
 
 
-def compare(case: str, processes: Sequence[subprocess.Popen[str]], turns: int) -> list[str]:
+def compare(case: str, processes: Sequence[subprocess.Popen[str]], rounds: int) -> list[str]:
     """Run a case in all processes and return the cells of its row."""
     steps, name = CASES.get(case, 20), case.partition(":")[0]
     if "1024" in case and name != "standing":
@@ -140,13 +140,13 @@ def compare(case: str, processes: Sequence[subprocess.Popen[str]], turns: int) -
     bits = [""] * len(processes)
     if any(p.stdout is None or p.stdout.readline().strip() != "ready" for p in processes):
         return [case, "failed"]
-    for _ in range(turns):
+    for _ in range(rounds):
         for k, process in enumerate(processes):
             assert process.stdin is not None and process.stdout is not None
             process.stdin.write(f"{steps}\n")
             process.stdin.flush()
-            taken, _, bits[k] = process.stdout.readline().strip().partition(" ")
-            times[k].append(float(taken))
+            step_time, _, bits[k] = process.stdout.readline().strip().partition(" ")
+            times[k].append(float(step_time))
     for process in processes:
         process.terminate()
     old, new, *peer = (statistics.median(t) for t in times)
@@ -164,20 +164,20 @@ def main() -> None:
     parser.add_argument("--specialize", action="store_true")
     parser.add_argument("--mujoco", action="store_true")
     parser.add_argument("--write", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     head = ["case", "old", "new", "old / new", "bits", "MuJoCo", "old / MuJoCo", "new / MuJoCo"]
     rows = []
-    for case in given.case or CASES:
-        kinds: list[tuple[Any, str]] = [(given.old, ""), (given.new, "specialize" if given.specialize else "")]
-        if given.mujoco and case.partition(":")[0] in PEERS:
-            kinds.append((given.new, "mujoco"))
-        rows.append(compare(case, [start(folder.resolve(), case, which) for folder, which in kinds], given.turns))
+    for case in options.case or CASES:
+        kinds: list[tuple[Any, str]] = [(options.old, ""), (options.new, "specialize" if options.specialize else "")]
+        if options.mujoco and case.partition(":")[0] in PEERS:
+            kinds.append((options.new, "mujoco"))
+        rows.append(compare(case, [start(folder.resolve(), case, which) for folder, which in kinds], options.turns))
         print(" | ".join(rows[-1]), flush=True)
     lines = [f"| {' | '.join(row + [''] * (len(head) - len(row)))} |" for row in (head, ["---"] * len(head), *rows)]
     text = f"{datetime.date.today()}, {platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n\n"
     text += "\n".join(lines) + "\n"
-    if given.write:
-        given.write.write_text(text, encoding="utf-8")
+    if options.write:
+        options.write.write_text(text, encoding="utf-8")
     else:
         print(text)
 

@@ -22,13 +22,13 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
     facts, begun = machine.describe(), time.monotonic()
     records, peers, left, names = [], [], [], _workloads(options)
 
-    def late(share: float = 1.0) -> bool:
-        return time.monotonic() > begun + share * (end - begun)
+    def late(fraction: float = 1.0) -> bool:
+        return time.monotonic() > begun + fraction * (end - begun)
 
     def log(line: str) -> None:
         print(" ", line, flush=True)
 
-    def leave_all(*running: Any) -> None:
+    def write_all(*running: Any) -> None:
         leave(bench_result(facts, [*records, *running], peers, left) | {"failed": "not finished"})
 
     # write after each case, so that results are not lost at a time limit
@@ -41,21 +41,21 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
             cases = sorted(chosen_cases([name], options.quick), key=lambda case: -case.worlds)
             ended: list[Any] = []
 
-            def leave_case(record: Any, ended: list[Any] = ended) -> None:
+            def write_case(record: Any, ended: list[Any] = ended) -> None:
                 ended.append(record)
-                leave_all(*ended)
+                write_all(*ended)
 
-            records += run_cases(cases, chosen, log, late, leave_case)
+            records += run_cases(cases, chosen, log, late, write_case)
         except ModuleNotFoundError as error:
             left.append(f"{name} ({error})")
         left += [f"{name} (perhaps not all)"] if late() else []
-        leave_all()
+        write_all()
         if name == names[0]:
             peers += run_peers(chosen, log, [name], lambda: late(0.5))
-            leave_all()
+            write_all()
     if names[1:] and not late():
         peers = reported_once([*peers, *run_peers(chosen, log, names[1:], late)])
-        leave_all()
+        write_all()
     report.show(records, peers)
     return bench_result(facts, records, peers, left)
 

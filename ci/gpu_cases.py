@@ -46,9 +46,9 @@ def all_cases() -> list[Case]:
 
     numbers, solvers = ("float32", "float64"), ("direct", "colored")
     bits = itertools.product(("fused", "staged"), numbers, solvers, ("walker", *list_scenes()))
-    rest = [(model, dtype, solver, launch) for launch, dtype, solver, model in bits]
-    rest.sort(key=lambda case: SLOW.index(case[0]) if case[0] in SLOW else -1)
-    return list(dict.fromkeys([*LAUNCHES, *rest]))
+    remaining = [(model, dtype, solver, launch) for launch, dtype, solver, model in bits]
+    remaining.sort(key=lambda case: SLOW.index(case[0]) if case[0] in SLOW else -1)
+    return list(dict.fromkeys([*LAUNCHES, *remaining]))
 
 
 def as_fused(case: Case) -> Case:
@@ -56,7 +56,7 @@ def as_fused(case: Case) -> Case:
     return (*case[:3], "fused")
 
 
-def place_of(case: Case) -> int:
+def launch_index(case: Case) -> int:
     """Return the index of a case in LAUNCHES, or the length of LAUNCHES."""
     return LAUNCHES.index(case) if case in LAUNCHES else len(LAUNCHES)
 
@@ -128,7 +128,7 @@ class Builds:
 
 
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
-    """Return the builds that the cases launch on a backend. Return the cases of each build.
+    """Return the builds that the cases launch on a backend, each with its cases.
 
     Builds of LAUNCHES come first.
     """
@@ -138,10 +138,12 @@ def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
     with builds.instead(backend):
         for builds.case in cases:
             with contextlib.suppress(Exception):  # ignore the error, because the step that runs the case reports it
-                own = simulation_of(builds.case, backend, WORLDS)[0].backend
-                wraps = own.sizes["wraps"] > 0  # the first access to signals requests the build
-                own.build(signals_variant(own.real, own.stored, own.kinds, wraps))
-    return sorted(builds.found.values(), key=lambda build: (min(map(place_of, build[1])), -len(build[1])))
+                backend_object = simulation_of(builds.case, backend, WORLDS)[0].backend
+                wraps = backend_object.sizes["wraps"] > 0  # the first access to signals requests the build
+                backend_object.build(
+                    signals_variant(backend_object.real, backend_object.stored, backend_object.kinds, wraps)
+                )
+    return sorted(builds.found.values(), key=lambda build: (min(map(launch_index, build[1])), -len(build[1])))
 
 
 def bench_builds(quick: bool) -> list[Any]:
@@ -160,8 +162,8 @@ def bench_builds(quick: bool) -> list[Any]:
             with contextlib.suppress(Exception):  # see Builds
                 if case.build not in models:
                     models = {case.build: case.build().finalize()}
-                own = make_simulation(case, models[case.build], "cuda", Options("cuda")).backend
-                variant = own.step_variant()
+                backend_object = make_simulation(case, models[case.build], "cuda", Options("cuda")).backend
+                variant = backend_object.step_variant()
                 builds.note(variant.full or variant)
                 if case in profiled:
                     builds.note(clocked_variant(variant.full or variant)[0])

@@ -44,8 +44,8 @@ from gpu_cases import (  # noqa: E402
     bench_builds,
     builds_of,
     first_difference,
+    launch_index,
     name_of,
-    place_of,
     simulation_of,
     why_missing,
 )
@@ -56,14 +56,14 @@ STEPS = {
     "compile": 0.20, "launch": 0.08, "bench": 0.17, "profile": 0.07, "compile_rest": 0.15, "bits": 0.18,
     "sanitize": 0.08, "tests": 0.07,
 }  # fmt: skip
-"""Steps and their shares of the time."""
+"""Fraction of the time for each step."""
 CASE_SECONDS = 3.0
 """Time limit of one case in the comparison of bits, s."""
 LAUNCH_STEPS = 40
-SANITIZED, SANITIZED_STEPS = 2, 2  # number of LAUNCHES, which take 100 times as long
+SANITIZED, SANITIZED_STEPS = 2, 2  # sanitized launches take 100 times as long
 SANITIZERS = ("synccheck", "racecheck")
 BEGIN = time.monotonic()  # start of this process
-ENOUGH = 0.9  # fraction of its time limit after which a step starts no more work
+STOP_FRACTION = 0.9  # fraction of its time limit after which a step starts no more work
 CHECK_EVERY = 50  # steps between two comparisons of bits
 COMMAND_EVERY = 10
 
@@ -81,50 +81,50 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
         from gpusim.backends.cuda.nvrtc import load_nvrtc
 
         report |= {"arch": options.arch or f"sm_{_compute_capability()}", "nvrtc": load_nvrtc().name}
-    wanted = _wanted(options, all_cases() if everything else list(LAUNCHES), report["arch"], not everything)
-    report["builds"] = len(wanted)
-    jobs = min(len(wanted), options.jobs or len(os.sched_getaffinity(0)))
+    builds = _builds_to_compile(options, all_cases() if everything else list(LAUNCHES), report["arch"], not everything)
+    report["builds"] = len(builds)
+    jobs = min(len(builds), options.jobs or len(os.sched_getaffinity(0)))
     results: list[Any] = []
-    left = {number: own for number, (_, _, own) in enumerate(wanted)}
+    pending = {number: cases for number, (_, _, cases) in enumerate(builds)}
 
     def reported(failed: str) -> dict[str, Any]:
-        unready = sorted({name_of(case) for own in left.values() for case in own})
+        unready = sorted({name_of(case) for cases in pending.values() for case in cases})
         return report | {"unready": unready, "failed": failed}
 
     end = _end(options)
     # do not fork, because the driver may have threads
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        done = pool.imap_unordered(_compile, [(n, variant, arch) for n, (arch, variant, _) in enumerate(wanted)])
+        done = pool.imap_unordered(_compile, [(n, variant, arch) for n, (arch, variant, _) in enumerate(builds)])
         with contextlib.suppress(multiprocessing.TimeoutError):
-            for _ in wanted:
+            for _ in builds:
                 number, result = done.next(max(0.0, end - time.monotonic()))
                 results.append(result)
                 report["variants"].append(_figures(result))
                 if not result.error:
-                    del left[number]
+                    del pending[number]
                 print(f"{result.variant} {result.arch}: {result.seconds:.1f} s {result.error}", flush=True)
                 _leave(options, reported("not finished"))
     print(check_kernels.table(results))
     return reported("; ".join(f"{r.variant}: {r.error}" for r in results if r.error))
 
 
-def _wanted(
+def _builds_to_compile(
     options: argparse.Namespace, cases: list[Case], arch: str, bench: bool
 ) -> list[tuple[str, Any, list[Case]]]:
     """Return tuples (architecture, build, cases of the build) in the order of compilation."""
     from gpusim.backends import why_not
 
-    own = [(arch, *build) for build in builds_of(cases, "cuda")] if arch else []
-    first = [build for build in own if place_of(build[2][0]) < len(LAUNCHES)]
+    requested = [(arch, *build) for build in builds_of(cases, "cuda")] if arch else []
+    first = [build for build in requested if launch_index(build[2][0]) < len(LAUNCHES)]
     timed = [(arch, variant, []) for variant in bench_builds(options.quick)] if arch and bench else []
     native = []
     if not why_not("native"):
         # every case needs native's fused launch for comparison; a rehearsal also launches the case on native
-        asked = [as_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
-        for variant, launching in builds_of(list(dict.fromkeys(asked)), "native"):
+        fused = [as_fused(case) for case in cases] + ([] if options.backend == "cuda" else cases)
+        for variant, launching in builds_of(list(dict.fromkeys(fused)), "native"):
             launched = () if options.backend == "cuda" else launching
             native.append(("native", variant, [c for c in cases if as_fused(c) in launching or c in launched]))
-    return [*first, *timed, *native, *own[len(first) :]]
+    return [*first, *timed, *native, *requested[len(first) :]]
 
 
 def _figures(result: Any) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _compile(job: tuple[int, Any, str]) -> tuple[int, Any]:
 
 def _end(options: argparse.Namespace) -> float:
     """Return the time after which this step starts no more work."""
-    return BEGIN + ENOUGH * float(options.limit)
+    return BEGIN + STOP_FRACTION * float(options.limit)
 
 
 def _compute_capability() -> str:
@@ -244,26 +244,28 @@ def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
     if options.backend != "cuda" or program is None:
         why = "needs a GPU" if options.backend != "cuda" else "compute-sanitizer is not installed"
         return {"skipped": why}
-    said, failed = {}, []
+    messages, failed = {}, []
     end = _end(options)
     for tool in SANITIZERS:
-        own = [sys.executable, __file__, "--step", "launch", "--few", "--backend", "cuda"]
-        own += ["--out", str(options.out / tool), "--limit", str(options.limit)]
+        arguments = [sys.executable, __file__, "--step", "launch", "--few", "--backend", "cuda"]
+        arguments += ["--out", str(options.out / tool), "--limit", str(options.limit)]
         (options.out / tool).mkdir(exist_ok=True)
         try:
-            left = max(1.0, end - time.monotonic())
-            command = [program, "--tool", tool, "--error-exitcode", "9", *own]
-            done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=left)
+            remaining = max(1.0, end - time.monotonic())
+            command = [program, "--tool", tool, "--error-exitcode", "9", *arguments]
+            done = subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, errors="replace", timeout=remaining
+            )
         except subprocess.TimeoutExpired:
-            said[tool] = "not finished in time"
+            messages[tool] = "not finished in time"
             continue
         lines = [line for line in done.stdout.splitlines() if line.startswith("=========")]
-        said[tool] = lines[-1].strip("= ") if lines else f"exit code {done.returncode}"
+        messages[tool] = lines[-1].strip("= ") if lines else f"exit code {done.returncode}"
         print(tool, done.stdout[-4000:], done.stderr[-2000:])
-        failed += [f"{tool}: {said[tool]}"] if done.returncode else []
-        _leave(options, {"said": said, "failed": "not finished"})
-    shown = {"skipped": "not finished in time"} if all(v == "not finished in time" for v in said.values()) else {}
-    return {"said": said, "failed": "; ".join(failed)} | shown
+        failed += [f"{tool}: {messages[tool]}"] if done.returncode else []
+        _leave(options, {"said": messages, "failed": "not finished"})
+    shown = {"skipped": "not finished in time"} if all(v == "not finished in time" for v in messages.values()) else {}
+    return {"said": messages, "failed": "; ".join(failed)} | shown
 
 
 def step_tests(options: argparse.Namespace) -> dict[str, Any]:
@@ -285,11 +287,11 @@ def step_tests(options: argparse.Namespace) -> dict[str, Any]:
         lines += [line.strip("= \n")] if line.strip() else []
     code = process.wait()
     timer.cancel()
-    summary = lines[-1] if lines else "pytest said nothing"
+    summary = lines[-1] if lines else "pytest printed nothing"
     if code == 5:  # pytest collected nothing
         return {"summary": summary, "skipped": f"no test is marked {marker!r}"}
     if code == 2 and not any(word in summary for word in ("failed", "error")):  # interrupted by the timer
-        return {"summary": f"{summary}; the others not in time", "failed": ""}
+        return {"summary": f"{summary}; the other tests did not finish in time", "failed": ""}
     without = f", without {', '.join(missing)}" if missing else ""
     lacking = sum("ModuleNotFoundError" in line and line.startswith(("FAILED", "ERROR")) for line in lines)
     others = sum(line.startswith(("FAILED", "ERROR")) for line in lines) - lacking
@@ -325,7 +327,7 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
         failed += [] if result.startswith(("same", "skipped")) else [name]
         _leave(options, {"steps": options.steps, "worlds": WORLDS, "cases": rows, "failed": "not finished"})
     if left:
-        print(f"left out, not compiled or no time: {', '.join(left)}")
+        print(f"left out (not compiled, or no time left): {', '.join(left)}")
     report = {"steps": options.steps, "worlds": WORLDS, "cases": rows, "left_out": left}
     return report | {"failed": ", ".join(failed)}
 
@@ -436,11 +438,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     results: dict[str, dict[str, Any]] = {}
     end = time.monotonic() + options.seconds
     for number, name in enumerate(chosen):
-        share = STEPS[name] / sum(STEPS[other] for other in chosen[number:])
+        fraction = STEPS[name] / sum(STEPS[other] for other in chosen[number:])
         if missing and not (name.startswith("compile") and options.arch):
             results[name] = {"failed": f"backend {options.backend!r} does not work here: {missing}", "seconds": 0.0}
         else:
-            results[name] = run_step(name, options, max(10.0, share * (end - time.monotonic())))
+            results[name] = run_step(name, options, max(10.0, fraction * (end - time.monotonic())))
         write_report(options.out, results)
     print(f"\n{markdown(results)}")
     return 1 if any(result["failed"] for result in results.values()) else 0

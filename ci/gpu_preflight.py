@@ -44,8 +44,8 @@ def first_cases() -> list[Case]:
     """Return the case of the boom and the case of the humanoids with the maximum number of worlds."""
     booms = [case for case in chosen_cases(["many_worlds"], False) if case.name.startswith("boom")]
     humanoids = chosen_cases(["humanoid"], False)
-    most = max(case.worlds for case in booms)
-    return [case for case in [*booms, *humanoids] if case.worlds == most]
+    max_worlds = max(case.worlds for case in booms)
+    return [case for case in [*booms, *humanoids] if case.worlds == max_worlds]
 
 
 def greatest_difference(case: Case) -> float:
@@ -60,16 +60,16 @@ def greatest_difference(case: Case) -> float:
 
 def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
     """Yield the names and launch shapes that fit the GPU. The backend's default shape comes first."""
-    own = backend._shape
-    for lanes in dict.fromkeys((own.lanes, *LANES)):
+    shape = backend._shape
+    for lanes in dict.fromkeys((shape.lanes, *LANES)):
         block = max(MIN_BLOCK, lanes)
-        shared = block // lanes * (backend.layout.size + TILE_GAP) if own.shared else 0
+        shared = block // lanes * (backend.layout.size + TILE_GAP) if shape.shared else 0
         if shared > backend._max_shared:
             continue
         for warps in WARPS[:1] if shared else WARPS:
             resident = backend._processors * warps * WARP // block * (block // lanes)
-            tiles = own.tiles if shared else max(1, min(own.tiles, resident))
-            yield f"{lanes} lanes, {warps} warps", replace(own, lanes=lanes, block=block, shared=shared, tiles=tiles)
+            tiles = shape.tiles if shared else max(1, min(shape.tiles, resident))
+            yield f"{lanes} lanes, {warps} warps", replace(shape, lanes=lanes, block=block, shared=shared, tiles=tiles)
 
 
 def world_step(sim: Any) -> float:

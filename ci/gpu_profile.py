@@ -34,11 +34,11 @@ def profiled_cases(quick: bool) -> list[Any]:
 
     found = []
     for workload, names in PROFILED.items():
-        most: dict[str, Any] = {}
+        largest: dict[str, Any] = {}
         for case in chosen_cases([workload], quick):
-            if (not names or case.name in names) and case.worlds > getattr(most.get(case.name), "worlds", 0):
-                most[case.name] = case
-        found += list(most.values())[:1] if not names else most.values()
+            if (not names or case.name in names) and case.worlds > getattr(largest.get(case.name), "worlds", 0):
+                largest[case.name] = case
+        found += list(largest.values())[:1] if not names else largest.values()
     return found
 
 
@@ -78,8 +78,8 @@ def nsight(limit: float) -> dict[str, Any]:
         return {"skipped": f"{NSIGHT} took longer than {limit:.0f} s"}
     metrics = read_metrics(done.stdout.splitlines())
     if not metrics:  # counters may need administrator rights
-        said = [line for line in (done.stdout + done.stderr).splitlines() if "ERR" in line or "==ERROR==" in line]
-        return {"skipped": f"{NSIGHT} gave no metrics: {' '.join(said)[:200] or f'exit code {done.returncode}'}"}
+        messages = [line for line in (done.stdout + done.stderr).splitlines() if "ERR" in line or "==ERROR==" in line]
+        return {"skipped": f"{NSIGHT} gave no metrics: {' '.join(messages)[:200] or f'exit code {done.returncode}'}"}
     return {"metrics": metrics}
 
 
@@ -108,9 +108,9 @@ def step_profile(options: argparse.Namespace, end: float, leave: Callable[[dict[
     for case in cases:
         if case.worlds > 1:
             look_at(case)
-    left = min(end - time.monotonic(), NSIGHT_SECONDS)
-    why = "needs a GPU" if options.backend != "cuda" else "no time" if left < 1.0 else ""
-    report["nsight"] = {"skipped": why} if why else nsight(left)
+    remaining = min(end - time.monotonic(), NSIGHT_SECONDS)
+    why = "needs a GPU" if options.backend != "cuda" else "no time" if remaining < 1.0 else ""
+    report["nsight"] = {"skipped": why} if why else nsight(remaining)
     for case in cases:  # a pile takes long to build
         if case.worlds == 1:
             look_at(case)
@@ -134,9 +134,9 @@ def table(report: dict[str, Any]) -> str:
             record = Record("", name, 1, dtype=found["dtype"], stages=found["stages"], kernels=found["kernels"])
             total = sum(found["stages"].values())
             lines += [f"{found['launch']}, {total:.4g} us a step: {line}" for line in share_lines([record])]
-    said = report.get("nsight", {})
-    lines += [f"Nsight Compute: {said['skipped']}"] if "skipped" in said else []
-    lines += [f"Nsight Compute, {metric}: {value}" for metric, value in said.get("metrics", {}).items()]
+    messages = report.get("nsight", {})
+    lines += [f"Nsight Compute: {messages['skipped']}"] if "skipped" in messages else []
+    lines += [f"Nsight Compute, {metric}: {value}" for metric, value in messages.get("metrics", {}).items()]
     return "\n".join(f"- {line}" for line in lines)
 
 

@@ -38,7 +38,7 @@ def bench_result(
         rows = [peer_report.peer_cells(peer) for peer in peers]
         parts.append(markdown_table(peer_report.PEER_HEAD, rows, peer_report.LEFT))
     if left:
-        parts.append(f"Left out for want of time or of packages: {', '.join(left)}.")
+        parts.append(f"Left out for lack of time or packages: {', '.join(left)}.")
     failed = [f"{r.workload} {r.case} {r.worlds}: {r.error}" for r in records if r.error]
     content, table = peer_report.as_json(facts, records, peers), "\n\n".join(filter(None, parts))
     return {"bench": content, "left_out": left, "table": table, "failed": "; ".join(failed)}
@@ -49,7 +49,9 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
     lines = ["# GPU check", "", "| step | result | seconds | what |", "| --- | --- | ---: | --- |"]
     for name, result in results.items():
         verdict = "failed" if result["failed"] else "skipped" if result.get("skipped") else "passed"
-        what = (result["failed"] or result.get("skipped") or what_of(name, result)).replace("|", "/").replace("\n", " ")
+        what = (
+            (result["failed"] or result.get("skipped") or summary_of(name, result)).replace("|", "/").replace("\n", " ")
+        )
         lines.append(f"| {name} | {verdict} | {result['seconds']} | {what[:400]} |")
     built = [v for name in ("compile", "compile_rest") for v in results.get(name, {}).get("variants", ())]
     if built:
@@ -67,11 +69,11 @@ def markdown(results: dict[str, dict[str, Any]]) -> str:
         facts = bench["bench"]["machine"]
         lines += ["", ", ".join(f"{key} {value}" for key, value in facts.items() if value), "", bench["table"]]
     if "table" in results.get("profile", {}):
-        lines += ["", "Where the time of a step goes:", "", results["profile"]["table"]]
+        lines += ["", "Time of a step by stage:", "", results["profile"]["table"]]
     return "\n".join(lines) + "\n"
 
 
-def what_of(name: str, result: dict[str, Any]) -> str:
+def summary_of(name: str, result: dict[str, Any]) -> str:
     if name.startswith("compile"):
         built = f"{len(result['variants'])} of {result['builds']} builds for {result['arch'] or 'the CPU'}"
         late = f"; not in time for {len(result['unready'])} cases" if result["unready"] else ""
@@ -86,7 +88,7 @@ def what_of(name: str, result: dict[str, Any]) -> str:
         skipped = sum(row["result"].startswith("skipped") for row in result["cases"])
         runs = f"{len(result['cases']) - skipped} runs of {result['steps']} steps in {result['worlds']} worlds"
         short = sum(row["result"].startswith("same in") for row in result["cases"])
-        late = f"; {short} with fewer steps, for want of time" if short else ""
+        late = f"; {short} with fewer steps, for lack of time" if short else ""
         late += f"; {len(result['left_out'])} not compiled or no time" if result["left_out"] else ""
         return runs + (f"; {skipped} skipped for packages that are not installed" if skipped else "") + late
     if name == "profile":

@@ -1,4 +1,4 @@
-"""Break the code in one place at a time, and check that a test fails: ``python ci/mutants.py [--only NAME]``.
+"""Insert one fault at a time into the code, and check that a test fails: ``python ci/mutants.py [--only NAME]``.
 
 The script works in a copy of the checkout in a temporary folder. Each mutant (a deliberate fault) names the test that
 must fail. The test must pass without the mutant. The exit code is 1 if the test of a mutant passes (the mutant
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-LEFT_OUT = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "*.npz", ".venv*", "venv", "build", "dist")
+IGNORED = shutil.ignore_patterns(".git", ".*_cache", "__pycache__", "*.npz", ".venv*", "venv", "build", "dist")
 CYLINDER, CYLINDERS = "gpusim/actuators/hydraulic/hydraulic_cylinder.py", "tests/unit/test_motors_and_cylinders.py"
 CYLINDER_KERNEL = "cuda_kernels/actuators/hydraulic_cylinder.cuh"
 HYDRAULICS_KERNEL = "cuda_kernels/actuators/hydraulics.cuh"
@@ -131,7 +131,7 @@ MUTANTS = (
 
 def copy_of_checkout(folder: Path) -> Path:
     """Copy the checkout, including links, into ``folder``."""
-    return Path(shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=LEFT_OUT))
+    return Path(shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=IGNORED))
 
 
 def mutate(copy: Path, mutant: Mutant) -> None:
@@ -143,7 +143,9 @@ def mutate(copy: Path, mutant: Mutant) -> None:
     for name, old, new in mutant.changes:
         text = (copy / name).read_text("utf-8")
         if text.count(old) != 1:
-            raise ValueError(f"{mutant.name}: {name} has {text.count(old)} times {old!r}; name a text that stands once")
+            raise ValueError(
+                f"{mutant.name}: {name} has {text.count(old)} times {old!r}; choose a text that occurs once"
+            )
         (copy / name).write_text(text.replace(old, new), "utf-8")
 
 
@@ -152,8 +154,8 @@ def run_tests(copy: Path, mutant: Mutant) -> int:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.tests, "-k", mutant.chosen]
     # One process: workers take longer to start than the few tests to run.
     options = f"{os.environ.get('PYTEST_ADDOPTS', '')} -n0".strip()
-    own = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
-    environment = {**os.environ, **own}
+    settings = {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTEST_ADDOPTS": options}
+    environment = {**os.environ, **settings}
     done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
     # A skipped test, or a kernel that does not compile, does not count as a failure of the test.
     ran = (" failed" if done.returncode else " passed") in done.stdout and "does not compile" not in done.stdout

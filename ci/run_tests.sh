@@ -46,14 +46,14 @@ ptx=$!
 say "ruff check"
 "$venv/bin/python" -m ruff check .
 
-say "the builder's stub is what the code gives"
+say "the builder's stub is up to date"
 "$venv/bin/python" ci/docs/builder_stub.py --check
 "$venv/bin/python" ci/docs/machine_schema.py --check
 
 say "mypy"
 "$venv/bin/python" -m mypy
 
-say "layers and circles of imports"
+say "layers and cycles of imports"
 "$venv/bin/lint-imports"
 
 say "documentation site"

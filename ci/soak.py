@@ -55,8 +55,8 @@ def whole(name: str, steps: int, folder: Path) -> bool:
         print(f"{sim.time:9.1f} s: {memory[-1]:.1f} MiB, {time.perf_counter() - start:.0f} s", flush=True)
         if tenth == 4:
             sim.save(path)
-    own = [sys.executable, __file__, "--scene", name, "--steps", str(steps), "--from", str(path)]
-    other = subprocess.run(own, capture_output=True, text=True, check=True).stdout.split()[-1]
+    command = [sys.executable, __file__, "--scene", name, "--steps", str(steps), "--from", str(path)]
+    other = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
     grown = memory[-1] / memory[5] - 1.0  # gpusim has loaded specialized kernels and saved the checkpoint before
     print(f"{steps} steps: memory {100.0 * grown:+.2f} %, {digest(sim)} and {other} after the restart")
     return grown < 0.01 and other == digest(sim) and bool(sim.health().all())

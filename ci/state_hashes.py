@@ -117,9 +117,9 @@ def main() -> int:
     """Write or check the hashes."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--write", action="store_true", help="write the hashes of this checkout")
-    parser.add_argument("--check", action="store_true", help="compare with those written")
+    parser.add_argument("--check", action="store_true", help="compare with the written hashes")
     parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--backend", default="", help="cases of this backend alone")
+    parser.add_argument("--backend", default="", help="only cases of this backend")
     args = parser.parse_args()
     if args.write == args.check:
         parser.error("give --write or --check")

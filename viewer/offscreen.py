@@ -123,8 +123,8 @@ class Offscreen(Closing):
 
     @overlays.setter
     def overlays(self, names: Iterable[str]) -> None:
-        wanted = [names] if isinstance(names, str) else names
-        self._overlays = frozenset(overlay.name for overlay in chosen_overlays(wanted))
+        chosen = [names] if isinstance(names, str) else names
+        self._overlays = frozenset(overlay.name for overlay in chosen_overlays(chosen))
 
     def look(self, camera: PinholeCamera | Camera | str) -> None:
         """Set the camera of the next pictures.
@@ -166,7 +166,7 @@ class Offscreen(Closing):
             ViewerError: the source is a simulation or recording, or an array has the wrong shape.
         """
         if self._moving is not None:
-            raise ViewerError("Offscreen: a simulation or recording has its own poses; write them there")
+            raise ViewerError("Offscreen: pose() is only for a Model; a simulation or recording sets its own poses")
         count = len(self.stage.model.bodies)
         if np.shape(position) != (count, 3) or np.shape(orientation) != (count, 4):
             raise ViewerError(
@@ -236,7 +236,7 @@ class Offscreen(Closing):
 
     def _open(self) -> OffscreenContext:
         if self._context is None:
-            raise ViewerError("this picture maker is closed; make a new one")
+            raise ViewerError("this Offscreen is closed; create a new one")
         return self._context
 
     def close(self) -> None:
@@ -244,9 +244,9 @@ class Offscreen(Closing):
         if self._context is None:
             return
         self._context.make_current()
-        for thing in (self._forward, self._painting):
-            if thing is not None:
-                thing.close()
+        for resource in (self._forward, self._painting):
+            if resource is not None:
+                resource.close()
         self._context.close()
         self._context = None
 
@@ -264,5 +264,5 @@ def _chosen_worlds(count: int, max_worlds: int, worlds: Sequence[int] | None) ->
     if not chosen:
         raise ViewerError("Offscreen: worlds is empty; name at least one, or leave it out for all")
     if len(set(chosen)) < len(chosen):
-        raise ViewerError(f"Offscreen: worlds = {worlds!r} names one twice; name each once")
+        raise ViewerError(f"Offscreen: worlds = {worlds!r} names a world twice; name each world once")
     return chosen

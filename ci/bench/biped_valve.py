@@ -65,23 +65,23 @@ WEAKER = ("friction 15 N m", "friction 20 N m", "110 degrees, radius 0.2 m, 10 m
 """Cases that may miss a limit."""
 
 
-def turned(given: dict[str, Any]) -> dict[str, float]:
+def run_case(changes: dict[str, Any]) -> dict[str, float]:
     """Run a case, and return the results by column."""
-    given = dict(given)
-    dt = given.pop("dt", None)
-    scene, values = load_scene("biped_valve", **given), scene_values("biped_valve", **given)
+    changes = dict(changes)
+    dt = changes.pop("dt", None)
+    scene, values = load_scene("biped_valve", **changes), scene_values("biped_valve", **changes)
     config = scene.config if dt is None else replace(scene.config, dt=dt)
     sim = gpusim.Simulation(scene.builder.finalize(), backend="native", config=config, threads=1)
     run, load, spent = timed_run(scene, sim, "diagram.robot.load")
     assert sim.health().all(), sim.health_report()
-    turn = math.radians(values["turn"])
-    held, back = np.degrees(biped_valve.off(run, turn))
+    angle = math.radians(values["turn"])
+    held_error, back = np.degrees(biped_valve.off(run, angle))
     return {
-        "held_deg": float(held),
+        "held_deg": float(held_error),
         "back_deg": float(back),
         "slip_mm": 1e3 * biped_valve.slip(run),
         "load": load,
-        "push_off_percent": 1e2 * biped_valve.push_off(run, turn, values["friction"], values["radius"]),
+        "push_off_percent": 1e2 * biped_valve.push_off(run, angle, values["friction"], values["radius"]),
         "margin_mm": 1e3 * biped_valve.least_margin(run),
         "gap_mm": 1e3 * float(run["sim.joint_drift"].max()),
         "us_a_step": 1e6 * spent / steps_of(scene, sim),
@@ -100,12 +100,12 @@ def table(found: dict[str, dict[str, float]]) -> str:
     lines = [
         "# A biped that turns a valve\n",
         f"`python ci/bench/biped_valve.py`, native, float64, one thread; {MACHINE}, {machine['compiler']},",
-        f"{machine['date'][:10]}. Friction 10 N m, radius 0.16 m and 1 ms unless stated. How far the",
-        "angle is off at the end of the hold and at the end; the farthest that a sole moves; torque over stall torque,",
-        "greatest of any step; how far a wrist's mean push is from friction/(2 r) while the wheel turns, the worse",
-        "hand and way; least distance of the center of pressure from the edge of both soles; gap of a joint; process",
-        "time of a step with all control, and simulated time over process time. Bars: 1 degree, 1 mm, 1, 5 %, above",
-        "10 mm, 0.1 mm, 3 times real time; what misses its bar is bold.\n",
+        f"{machine['date'][:10]}. Friction 10 N m, radius 0.16 m and 1 ms unless stated. Columns: error of",
+        "the angle at the end of the hold and at the end; maximum slip of a sole; maximum torque over stall torque;",
+        "deviation of a wrist's mean push from friction/(2 r) while the wheel rotates, for the worse hand and",
+        "direction; minimum distance of the center of pressure from the edge of both soles; joint gap; process",
+        "time of a step with all control; simulated time over process time. Limits: 1 degree, 1 mm, 1, 5 %, above",
+        "10 mm, 0.1 mm, 3 times real time. Values that miss a limit are bold.\n",
         f"| case | {' | '.join(name for name, _ in BARS.values())} |",
         f"|---|{'---|' * len(BARS)}",
     ]
@@ -120,14 +120,14 @@ def _reported(found: dict[str, dict[str, float]]) -> list[str]:
     """Return a text with the missed limits of each case."""
     bad = {case: [BARS[key][0] for key in missed(figures)] for case, figures in found.items() if missed(figures)}
     if not bad:
-        return ["All cases meet all bars."]
+        return ["All cases meet all limits."]
     why = (
-        "Margins are least as the wheel is asked back: the push of both hands changes its sign, and while friction",
-        "holds the wheel it is the robot that moves, ahead; so they shrink with friction / radius. Where a large wheel",
-        "farther away is turned far, an arm is stretched and does not reach the rim (inverse kinematics leave 61 mm).",
+        "The margins are smallest when the wheel reverses: the push of both hands changes its sign, and while",
+        "friction holds the wheel, the robot moves forward. So the margins shrink with friction / radius. With a",
+        "large, distant wheel and a large angle, a stretched arm misses the rim (inverse kinematics error 61 mm).",
     )
-    rest = f"The other {len(found) - len(bad)} cases meet all bars. Misses:\n"
-    return [*why, rest, *(f"* {case}: {'; '.join(names)}" for case, names in bad.items())]
+    summary = f"The other {len(found) - len(bad)} cases meet all limits. Missed limits:\n"
+    return [*why, summary, *(f"* {case}: {'; '.join(names)}" for case, names in bad.items())]
 
 
 def main() -> int:
@@ -137,7 +137,7 @@ def main() -> int:
     args = parser.parse_args()
     found = json.loads(args.out.read_text()) if args.out.exists() else {}
     for case in args.only:
-        found[case] = turned(CASES[case])
+        found[case] = run_case(CASES[case])
         print(case, {key: round(value, 4) for key, value in found[case].items()}, flush=True)
         found = {case: found[case] for case in CASES if case in found}
         args.out.write_text(json.dumps(found, indent=1) + "\n")

@@ -67,18 +67,18 @@ def vary(sim: gpusim.Simulation, worlds: int) -> None:
         sim.write(f"shape.{shape}.friction", friction * (1.0 + 0.1 * draws[:, -1]))
 
 
-def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
+def run_case(changes: dict[str, Any], many: int) -> dict[str, Any]:
     """Run a case. Return its results."""
-    given = dict(given)
-    dt, worlds = given.pop("dt", None), many if given.pop("worlds", False) else 1
-    scene = load_scene("biped_walk", **given)
+    changes = dict(changes)
+    dt, worlds = changes.pop("dt", None), many if changes.pop("worlds", False) else 1
+    scene = load_scene("biped_walk", **changes)
     config = scene.config if dt is None else replace(scene.config, dt=dt)
     sim = gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=config, threads=1)
     if worlds > 1:
         vary(sim, worlds)
     run, load, spent = timed_run(scene, sim, "diagram.robot.load")
     known = ("steps", "length", "turn", "board")
-    plan = biped_walk.walk(**{k: v for k, v in given.items() if k in known}, **_board(given))[0]
+    plan = biped_walk.walk(**{k: v for k, v in changes.items() if k in known}, **_board(changes))[0]
     height = run["body.pelvis.position"][..., 2]
     return {
         "worlds": worlds,
@@ -94,8 +94,8 @@ def walked(given: dict[str, Any], many: int) -> dict[str, Any]:
     }
 
 
-def _board(given: dict[str, Any]) -> dict[str, float]:
-    return {} if given.get("seen", True) else {"board": 0.0}
+def _board(changes: dict[str, Any]) -> dict[str, float]:
+    return {} if changes.get("seen", True) else {"board": 0.0}
 
 
 def table(found: dict[str, Any]) -> str:
@@ -104,10 +104,10 @@ def table(found: dict[str, Any]) -> str:
     lines = [
         "# A biped that walks\n",
         f"`python ci/bench/biped_walk.py`, native, float64, one thread; {MACHINE}, {machine['compiler']},",
-        f"{machine['date'][:10]}. Robots that fell of all; greatest values over the whole way, of any world, sampled",
-        "each 10 ms (load: each step): the pelvis off its plan at last, how late a foot came to bear, slip of a sole",
-        "that bears, lean, torque over stall torque, gap of a joint. Process time of a step of one world, with all",
-        "control, and simulated time over process time.\n",
+        f"{machine['date'][:10]}. Number of robots that fell; maximum values over the walk and all worlds, sampled",
+        "each 10 ms (load: each step): final position error of the pelvis, delay of a foot's contact, slip of a",
+        "loaded sole, lean, torque over stall torque, joint gap. Process time of a step of one world, with all",
+        "control; simulated time over process time.\n",
         "| case | fell | off, mm | late, ms | slip, mm | lean, degrees | load | gap, mm | us a step | times real |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
@@ -127,7 +127,7 @@ def main() -> int:
     found = json.loads(args.out.read_text()) if args.out.exists() else {}
     found = {name: found[name] for name in CASES if name in found}
     for name in args.only:
-        found[name] = walked(CASES[name], args.worlds)
+        found[name] = run_case(CASES[name], args.worlds)
         print(name, {k: round(v, 4) for k, v in found[name].items()}, flush=True)
         found = {name: found[name] for name in CASES if name in found}
         args.out.write_text(json.dumps(found, indent=1) + "\n")

@@ -41,18 +41,18 @@ def main() -> None:
     parser.add_argument("--dt", type=float, default=1e-3)
     parser.add_argument("--overrun", default="catch_up")
     parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     before = os.getloadavg()[0]
-    report = measured(given.seconds, given.dt, given.overrun)
+    report = measured(options.seconds, options.dt, options.overrun)
     facts = describe()
     text = (
         f"# krt100m in real time\n\n`python ci/bench/clock.py`, {facts['date']}, {facts['cores']} cores of "
         f"{facts['cpu']}, {facts['system']}, load {before:.1f} before and {os.getloadavg()[0]:.1f} after, "
-        f"policy {given.overrun}.\n\n```text\n{report}\n```\n"
+        f"policy {options.overrun}.\n\n```text\n{report}\n```\n"
     )
     print(text)
-    if given.out:
-        given.out.write_text(text, encoding="utf-8")
+    if options.out:
+        options.out.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

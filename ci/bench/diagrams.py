@@ -36,8 +36,8 @@ NAME = "diagram.mixed"
 def simulation(diagram: Diagram, worlds: int, backend: str, threads: int) -> gpusim.Simulation:
     """Return a simulation of the diagram with a different command in each world."""
     config = gpusim.SolverConfig(dt=DT)
-    given = {"threads": threads} if backend == "native" else {}
-    sim = gpusim.Simulation(cart(diagram), worlds, backend=backend, config=config, **given)
+    options = {"threads": threads} if backend == "native" else {}
+    sim = gpusim.Simulation(cart(diagram), worlds, backend=backend, config=config, **options)
     sim.control["stick"] = np.linspace(-1.0, 1.5, worlds)
     return sim
 
@@ -109,29 +109,29 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--out", type=Path, default=Path("diagrams.md"))
-    given = parser.parse_args()
-    diagram = mixed_diagram(given.blocks)
+    options = parser.parse_args()
+    diagram = mixed_diagram(options.blocks)
     machine = describe()
     lines = [
         f"# A diagram of {len(diagram.blocks)} blocks", "",
-        f"{machine['cpu']}, {given.threads} thread(s), {machine['compiler']}, NumPy {np.__version__}, "
+        f"{machine['cpu']}, {options.threads} thread(s), {machine['compiler']}, NumPy {np.__version__}, "
         f"{machine['date'][:10]}; `ci/bench/diagrams.py`", "",
-        "Microseconds of a world-step, sampled in each step, what is read of the simulation included.", "",
+        "Microseconds of a world-step with a sample in each step, including reads of signals.", "",
         "| worlds | native | NumPy |", "| --- | --- | --- |",
     ]  # fmt: skip
     good = True
     for worlds in WORLDS:
-        steps = max(200, given.steps // max(1, worlds // 64))
-        native = sample_time(simulation(diagram, worlds, "native", given.threads), steps) / worlds
-        host = sample_time(simulation(diagram, worlds, "numpy", given.threads), steps // 10) / worlds
+        steps = max(200, options.steps // max(1, worlds // 64))
+        native = sample_time(simulation(diagram, worlds, "native", options.threads), steps) / worlds
+        host = sample_time(simulation(diagram, worlds, "numpy", options.threads), steps // 10) / worlds
         good &= native <= BAR
         lines.append(f"| {worlds} | {native:.2f} | {host:.2f} |")
         print(lines[-1], flush=True)
-    checked = bits(diagram, given.threads)
+    checked = bits(diagram, options.threads)
     reported = [f"| {what} | {'yes' if equal else 'NO'} |" for what, equal in checked.items()]
     lines += ["", "| bit for bit | |", "| --- | --- |", *reported]
     print("\n".join(reported))
-    given.out.write_text("\n".join(lines) + "\n")
+    options.out.write_text("\n".join(lines) + "\n")
     return int(not (good and all(checked.values())))
 
 

@@ -44,7 +44,7 @@ def simulation(scene: Scene, worlds: int = 1, **config: Any) -> gpusim.Simulatio
     return gpusim.Simulation(scene.builder.finalize(), worlds, backend="native", config=settings, threads=1)
 
 
-def pace(name: str) -> dict[str, Any]:
+def run_schedule(name: str) -> dict[str, Any]:
     """Return the real-time factor of the schedule, and the maximum joint gap and penetration."""
     scene = load_scene(name)
     sim = simulation(scene)
@@ -104,7 +104,7 @@ class Operator:
             self.sim.control[item.name] = round(value) if item.switch else value
 
 
-def operated(name: str, minutes: float) -> dict[str, Any]:
+def run_random_commands(name: str, minutes: float) -> dict[str, Any]:
     """Run for ``minutes`` of simulated time with random commands."""
     scene = load_scene(name)
     sim = simulation(scene)
@@ -122,7 +122,7 @@ def operated(name: str, minutes: float) -> dict[str, Any]:
     return report | {"operated_healthy": bool(sim.health().all()), "report": str(sim.health_report())[:300]}
 
 
-def among(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
+def compare_with_single_runs(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
     """Return whether worlds have the same bits in a run together and in runs alone."""
     scene = load_scene(name)
     inputs = moved(scene.builder.finalize())
@@ -177,16 +177,21 @@ def main() -> int:
     parser.add_argument("--worlds", type=int, default=256)
     parser.add_argument("--out", type=Path, default=Path("ci/bench/runs/machines.json"))
     parser.add_argument("--machine", default=cpu())
-    given = parser.parse_args()
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
-    results = json.loads(given.out.read_text()) if given.out.exists() else {}
-    for name in given.only:
-        own = pace(name) | energy(name) | among(name, given.worlds) | operated(name, given.minutes)
-        results[name] = own
-        print(name, own, flush=True)
+    results = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for name in options.only:
+        figures = (
+            run_schedule(name)
+            | energy(name)
+            | compare_with_single_runs(name, options.worlds)
+            | run_random_commands(name, options.minutes)
+        )
+        results[name] = figures
+        print(name, figures, flush=True)
         ordered = {key: results[key] for key in SCENES if key in results}
-        given.out.write_text(json.dumps(ordered, indent=1) + "\n")
-        given.out.with_suffix(".md").write_text(table(ordered, given.machine))
+        options.out.write_text(json.dumps(ordered, indent=1) + "\n")
+        options.out.with_suffix(".md").write_text(table(ordered, options.machine))
     bad = [n for n, r in results.items() if not (r["same_bits"] and r["operated_healthy"] and r["audit"] < AUDITED)]
     return 1 if bad else 0
 

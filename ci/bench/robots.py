@@ -83,25 +83,25 @@ LOOK = 0.01
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the robots and cases that the arguments select. Return the exit code."""
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     warnings.simplefilter("ignore")
-    results = json.loads(given.out.read_text())["results"] if given.out.exists() else {}
+    results = json.loads(options.out.read_text())["results"] if options.out.exists() else {}
     for robot in ROBOTS:
-        if given.only and not any(part in robot for part in given.only):
+        if options.only and not any(part in robot for part in options.only):
             continue
-        path = find(robot, given.folders)
+        path = find(robot, options.folders)
         if path is None:
             print(f"{robot}: not found", file=sys.stderr)
             continue
         models = {self_collisions: read(path, self_collisions) for self_collisions in (True, False)}
         for self_collisions, dt, solver in CASES:
             name = case_name(robot, self_collisions, dt, solver)
-            if given.cases and not all(f"|{word}" in name for word in given.cases):
+            if options.cases and not all(f"|{word}" in name for word in options.cases):
                 continue
-            results[name] = drop(models[self_collisions], dt, solver, given.seconds, given.limit)
+            results[name] = drop(models[self_collisions], dt, solver, options.seconds, options.limit)
             print(f"{name}: {cell(results[name])} {results[name]['stopped']}", flush=True)
-            given.out.write_text(json.dumps({"machine": describe(), "results": results}, indent=1) + "\n")
-    given.out.with_suffix(".md").write_text(table(results))
+            options.out.write_text(json.dumps({"machine": describe(), "results": results}, indent=1) + "\n")
+    options.out.with_suffix(".md").write_text(table(results))
     return int(any(broken(result) for result in results.values()))
 
 

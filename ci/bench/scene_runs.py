@@ -24,7 +24,7 @@ def timed_run(scene: Scene, sim: gpusim.Simulation, greatest: str) -> tuple[dict
     """
     assert scene.schedule is not None
     recorder = Recorder(sim, scene.signals())
-    spent, most = 0.0, -np.inf
+    spent, highest = 0.0, -np.inf
     stride = round(SAMPLES / sim.config.dt)
     for k in range(steps_of(scene, sim)):
         if k % stride == 0:
@@ -33,9 +33,9 @@ def timed_run(scene: Scene, sim: gpusim.Simulation, greatest: str) -> tuple[dict
         scene.schedule(sim, sim.time)
         sim.step()
         spent += time.process_time() - start
-        most = max(most, float(sim.read(greatest, numpy=True).max()))
+        highest = max(highest, float(sim.read(greatest, numpy=True).max()))
     run = recorder.recording()
-    return {"time": run.time, **run.signals}, most, spent
+    return {"time": run.time, **run.signals}, highest, spent
 
 
 def steps_of(scene: Scene, sim: gpusim.Simulation) -> int:

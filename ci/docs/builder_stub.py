@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make gpusim/builder/builder_methods.pyi, the builder's methods for type checkers and editors.
+"""Generate gpusim/builder/builder_methods.pyi, the builder's methods for type checkers and editors.
 
     python ci/docs/builder_stub.py --write
     python ci/docs/builder_stub.py --check
@@ -51,17 +51,17 @@ def stub() -> str:
     )
 
 
-def _imports(modules: dict[str, str], own: bool) -> str:
+def _imports(modules: dict[str, str], internal: bool) -> str:
     """Return the import lines of names, by module."""
     by_module: dict[str, list[str]] = defaultdict(list)
     for name in sorted(modules):
         by_module[modules[name]].append(name)
-    chosen = [module for module in sorted(by_module) if module.startswith("gpusim") == own]
+    chosen = [module for module in sorted(by_module) if module.startswith("gpusim") == internal]
     return "\n".join(f"from {module} import {', '.join(by_module[module])}" for module in chosen)
 
 
-def _summary(thing: Any) -> str:
-    return (inspect.getdoc(thing) or "").partition("\n")[0]
+def _summary(value: Any) -> str:
+    return (inspect.getdoc(value) or "").partition("\n")[0]
 
 
 def _method(function: Callable[..., Any]) -> str:

@@ -36,7 +36,11 @@ GROUPS = {
 VARIABLES = (
     ("GPUSIM_CACHE", "folder of compiled kernels", "the user's cache folder"),
     ("GPUSIM_THREADS", "threads of the native backend", "all cores"),
-    ("GPUSIM_CUDA_BUILD", "`auto`, `full` (wait for optimized GPU code) or `quick` (do without it)", "`auto`"),
+    (
+        "GPUSIM_CUDA_BUILD",
+        "`auto`, `full` (wait for optimized GPU code) or `quick` (without optimized GPU code)",
+        "`auto`",
+    ),
     ("GPUSIM_GL_DEBUG", "check every OpenGL call", "off"),
     ("CXX", "C++ compiler of the native backend", "g++ or clang++"),
 )
@@ -101,7 +105,7 @@ SECTIONS = {
     "Ropes, rods and tendons": ("joint.ROPE.",),
     "Latches and cone limits": ("joint.LATCH.attached", "joint.BALL.cone_limit"),
     "Shapes": ("shape.SHAPE.",),
-    "Pairs with an own material": ("pair.",),
+    "Pairs with a custom material": ("pair.",),
     "Sites": ("site.SITE.",),
     "Sensors": ("sensor.",),
     "Delays and activations of commands": tuple(f"force.LABEL.{x}" for x in ("delay", "time_constant", "activation")),
@@ -124,10 +128,10 @@ def signals() -> str:
     """Return the page of signals."""
     known = _sample().signals()
     text = (
-        "# Signals\n\nRead a signal with `sim.read(name)`. Write one that is writable with `sim.write(name, value, "
+        "# Signals\n\nRead a signal with `sim.read(name)`. Write a writable signal with `sim.write(name, value, "
         "world=...)`. The first\naxis of the array is the world index. `sim.signals()` lists the signals of your model."
-        "\n\nA signal marked *trial* needs a trial of the next step, which costs about as much as a step. Block "
-        "diagrams cannot\nread those.\n\n"
+        "\n\nReading a signal marked *trial* runs a trial step, which costs about as much as a step. Block "
+        "diagrams cannot\nread these signals.\n\n"
     )
     for title, starts in SECTIONS.items():
         rows = []
@@ -187,7 +191,7 @@ def cli() -> str:
     text = (
         "# Command line\n\n| exit code | meaning |\n| --- | --- |\n| 0 | done, also with warnings |\n| 1 | a world "
         "failed, a joint opened by 1 cm or 0.02 rad, or a scene with its defaults does not meet its checks |\n"
-        "| 2 | bad input, or nothing to draw with |\n| 130 | interrupted |\n\n"
+        "| 2 | invalid input, or drawing is not possible |\n| 130 | interrupted |\n\n"
     )
     for name in COMMANDS:
         command = commands.commands[name]
@@ -237,11 +241,11 @@ def main() -> int:
     task = parser.add_mutually_exclusive_group(required=True)
     task.add_argument("--write", action="store_true")
     task.add_argument("--check", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     different = []
     for name, page in PAGES.items():
         path, text = FOLDER / name, NOTE + page()
-        if given.write:
+        if options.write:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
             different.append(name)

@@ -46,20 +46,20 @@ def main() -> int:
     parser.add_argument("--fps", type=float, default=20.0)
     parser.add_argument("--size", default="480x270")
     parser.add_argument("--quality", type=int, default=75)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        frames = [frame for part in PARTS for frame in render(part, given.size, given.fps, Path(name))]
+        frames = [frame for part in PARTS for frame in render(part, options.size, options.fps, Path(name))]
         made = Path(name) / "film.webp"
-        duration = round(1000.0 / given.fps)
+        duration = round(1000.0 / options.fps)
         frames[0].save(
-            made, save_all=True, append_images=frames[1:], duration=duration, loop=0, quality=given.quality, method=4
+            made, save_all=True, append_images=frames[1:], duration=duration, loop=0, quality=options.quality, method=4
         )
         size = made.stat().st_size
         print(f"{len(frames)} frames, {size / 1e6:.2f} MB")
         if size > MAX_BYTES:
             print(f"The film is larger than {MAX_BYTES / 1e6:.0f} MB. Lower --quality, --fps or --size.")
             return 1
-        given.out.write_bytes(made.read_bytes())
+        options.out.write_bytes(made.read_bytes())
     return 0
 
 

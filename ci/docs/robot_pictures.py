@@ -94,10 +94,10 @@ def pictures(path: Path) -> tuple[Array, Array]:
     seen = camera(model, pose is not None)
     with Offscreen(builder.finalize(), width=SIZE, height=SIZE, camera=seen, quality="high", **PLAIN) as eye:
         ours = eye.image()
-    return ours, by_mujoco(model, seen, pose is not None)
+    return ours, mujoco_picture(model, seen, pose is not None)
 
 
-def started(model: Any, keyframe: bool) -> Any:
+def initial_data(model: Any, keyframe: bool) -> Any:
     """Return the data of a MuJoCo model in its first keyframe, or in the initial pose."""
     data = mujoco.MjData(model)
     if keyframe:
@@ -108,7 +108,7 @@ def started(model: Any, keyframe: bool) -> Any:
 
 def box(model: Any, keyframe: bool) -> tuple[Array, Array]:
     """Return the corners of the box around all visible geoms that move, or around all visible geoms if none moves."""
-    data = started(model, keyframe)
+    data = initial_data(model, keyframe)
     shown = (model.geom_group <= 2) & (model.geom_type != mujoco.mjtGeom.mjGEOM_PLANE)
     moving = shown & (model.body_weldid[model.geom_bodyid] > 0)
     chosen = moving if moving.any() else shown
@@ -127,7 +127,7 @@ def camera(model: Any, keyframe: bool) -> PinholeCamera:
     return closest(wide, corners, 1.0)
 
 
-def by_mujoco(model: Any, seen: PinholeCamera, keyframe: bool) -> Array:
+def mujoco_picture(model: Any, seen: PinholeCamera, keyframe: bool) -> Array:
     """Return the picture that MuJoCo draws from a camera."""
     model.vis.global_.fovy = math.degrees(seen.field_of_view)
     free = mujoco.MjvCamera()
@@ -136,7 +136,7 @@ def by_mujoco(model: Any, seen: PinholeCamera, keyframe: bool) -> Array:
     free.azimuth = math.degrees(math.atan2(forward[1], forward[0]))
     free.elevation = math.degrees(math.asin(forward[2]))
     with mujoco.Renderer(model, SIZE, SIZE) as renderer:
-        renderer.update_scene(started(model, keyframe), free)
+        renderer.update_scene(initial_data(model, keyframe), free)
         return np.array(renderer.render())
 
 

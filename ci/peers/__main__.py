@@ -26,16 +26,16 @@ from gpusim.output_files import check_output_file  # noqa: E402
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the workloads that the arguments select and return the exit code."""
-    given = _parser().parse_args(arguments)
-    options = Options(given.backend, given.dtype, given.threads, given.quick)
+    parsed = _parser().parse_args(arguments)
+    options = Options(parsed.backend, parsed.dtype, parsed.threads, parsed.quick)
     try:
-        if given.json is not None:
-            check_output_file(given.json, (".json",), "--json")
-        facts, records = run_workloads(given.workloads, options)
-        peers = run_peers(options, log, given.workloads)
+        if parsed.json is not None:
+            check_output_file(parsed.json, (".json",), "--json")
+        facts, records = run_workloads(parsed.workloads, options)
+        peers = run_peers(options, log, parsed.workloads)
         report.show(records, peers)
-        if given.json is not None:
-            write_json(given.json, report.as_json(facts, records, peers))
+        if parsed.json is not None:
+            write_json(parsed.json, report.as_json(facts, records, peers))
     except (GpusimError, OSError) as error:
         print(f"ci/peers: {error}", file=sys.stderr)
         return 2

@@ -41,8 +41,8 @@ def _children(parent: str, links: list[BipedLink]) -> str:
 def _link(link: BipedLink, links: list[BipedLink]) -> str:
     sole = ""
     if link.name.endswith("foot"):
-        size, place = numbers(link.half), numbers(SOLE)
-        sole = f'<geom type="box" size="{size}" pos="{place}" contype="2" conaffinity="1" mass="0"/>'
+        size, position = numbers(link.half), numbers(SOLE)
+        sole = f'<geom type="box" size="{size}" pos="{position}" contype="2" conaffinity="1" mass="0"/>'
     return (
         f'<body name="{link.name}" pos="{numbers(link.anchor)}">'
         f'<joint name="{link.name}" axis="{numbers(link.axis)}" damping="{DAMPING}"/>'

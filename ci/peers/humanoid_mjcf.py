@@ -28,21 +28,21 @@ def humanoid_mjcf(lying: bool = False, options: str = "") -> str:
     return mjcf_text(floor + torso, f"{defaults}<actuator>{motors}</actuator>", DT, options)
 
 
-def _body_mjcf(link: Link, place: str, joints: str) -> str:
+def _body_mjcf(link: Link, position: str, joints: str) -> str:
     geoms = "".join(map(_geom_mjcf, link.geoms))
     children = "".join(_link_mjcf(child) for child in LINKS if child.parent == link.name)
-    return f'<body name="{link.name}" {place}>{joints}{geoms}{children}</body>'
+    return f'<body name="{link.name}" {position}>{joints}{geoms}{children}</body>'
 
 
 def _link_mjcf(link: Link) -> str:
-    turned = _quaternion(Transform.from_axis_angle(ORIGIN, (0.0, 1.0, 0.0), link.tilt))
+    rotation = _quaternion(Transform.from_axis_angle(ORIGIN, (0.0, 1.0, 0.0), link.tilt))
     joints = "".join(
         f'<joint name="{h.name}" pos="{numbers(link.anchor)}" axis="{numbers(h.axis)}" limited="true" '
         f'range="{numbers([math.radians(angle) for angle in h.range])}" armature="{h.armature}" '
         f'stiffness="{h.stiffness}" damping="{h.damping}"/>'
         for h in link.hinges
     )
-    return _body_mjcf(link, f'pos="{numbers(link.place)}" quat="{turned}"', joints)
+    return _body_mjcf(link, f'pos="{numbers(link.position)}" quat="{rotation}"', joints)
 
 
 def _geom_mjcf(geom: Geom) -> str:

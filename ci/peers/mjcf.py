@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def mjcf_text(bodies: str, rest: str, dt: float, options: str = "") -> str:
+def mjcf_text(bodies: str, elements: str, dt: float, options: str = "") -> str:
     """Return an MJCF model with angles in radians.
 
     Args:
         bodies: contents of ``<worldbody>``.
-        rest: further elements: tendons, actuators.
+        elements: further elements: tendons, actuators.
         dt: step size (s).
         options: attributes of ``<option>``, in addition to time step and gravity.
     """
     return (
         f'<mujoco><compiler angle="radian"/><option timestep="{dt}" gravity="0 0 -9.81" {options}/>'
-        f"<worldbody>{bodies}</worldbody>{rest}</mujoco>"
+        f"<worldbody>{bodies}</worldbody>{elements}</mujoco>"
     )
 
 

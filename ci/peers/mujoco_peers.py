@@ -24,44 +24,44 @@ def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
 
     threads = options.threads or available_cores()
     full = mujoco.mjtState.mjSTATE_FULLPHYSICS
-    for own in models:
-        model = mujoco.MjModel.from_xml_string(own.text)
-        data = settled(own, model)
+    for peer in models:
+        model = mujoco.MjModel.from_xml_string(peer.text)
+        data = settled(peer, model)
         state = np.empty(mujoco.mj_stateSize(model, full))
         mujoco.mj_getState(model, data, state, full)
-        one = _stepped(own, model, data, state)
-        yield PeerCase(own.name, 1, fallen(own, one), noted("float64, a call a step", own))
+        one = _stepped(peer, model, data, state)
+        yield PeerCase(peer.name, 1, fallen(peer, one), noted("float64, a call a step", peer))
         # 8192 worlds need minutes to settle, and the time per world is the same with 1024 worlds.
-        for worlds in WORLDS[:2] if options.quick or own.settle else WORLDS:
+        for worlds in WORLDS[:2] if options.quick or peer.settle else WORLDS:
             with rollout.Rollout(nthread=threads) as roll:
-                many = _rollout(roll, model, np.tile(state, (worlds, 1)), threads, own)
-                note = noted(f"float64, rollout of {threads} threads", own)
-                yield PeerCase(own.name, worlds, fallen(own, many), note, ROLLOUT_STEPS)
+                many = _rollout(roll, model, np.tile(state, (worlds, 1)), threads, peer)
+                note = noted(f"float64, rollout of {threads} threads", peer)
+                yield PeerCase(peer.name, worlds, fallen(peer, many), note, ROLLOUT_STEPS)
 
 
-def settled(own: PeerModel, model: Any) -> Any:
+def settled(peer: PeerModel, model: Any) -> Any:
     """Return MuJoCo's data of a model after it has settled, or in its initial state."""
     import mujoco
 
     data = mujoco.MjData(model)
-    for _ in range(0 if own.hold else own.settle):
+    for _ in range(0 if peer.hold else peer.settle):
         mujoco.mj_step(model, data)
     return data
 
 
-def fallen(own: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
+def fallen(peer: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
     """Settle the worlds if the case has random commands. Return ``advance``."""
-    if own.hold:
-        advance(own.settle)
+    if peer.hold:
+        advance(peer.settle)
     return advance
 
 
-def noted(how: str, own: PeerModel) -> str:
+def noted(method: str, peer: PeerModel) -> str:
     """Return the note of a case for the table."""
-    return f"{how}, {own.note}" if own.note else how
+    return f"{method}, {peer.note}" if peer.note else method
 
 
-def _stepped(own: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int], None]:
+def _stepped(peer: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int], None]:
     """Return a function that steps one world, starting at ``state``."""
     import mujoco
 
@@ -70,18 +70,18 @@ def _stepped(own: PeerModel, model: Any, data: Any, state: Any) -> Callable[[int
     def advance(n: int) -> None:
         nonlocal done
         for _ in range(n):
-            if own.restart and done == own.restart:
+            if peer.restart and done == peer.restart:
                 mujoco.mj_setState(model, data, state, mujoco.mjtState.mjSTATE_FULLPHYSICS)
                 done = 0
-            if own.hold and done % own.hold == 0:
-                data.ctrl[:] = rng.uniform(-own.commands, own.commands, model.nu)
+            if peer.hold and done % peer.hold == 0:
+                data.ctrl[:] = rng.uniform(-peer.commands, peer.commands, model.nu)
             mujoco.mj_step(model, data)
             done += 1
 
     return advance
 
 
-def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -> Callable[[int], None]:
+def _rollout(roll: Any, model: Any, states: Any, threads: int, peer: PeerModel) -> Callable[[int], None]:
     """Return a function that steps many worlds, starting at ``states``."""
     import mujoco
 
@@ -89,15 +89,15 @@ def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -
     out = np.empty((len(states), ROLLOUT_STEPS, states.shape[1]))
     sensors = np.empty((len(states), ROLLOUT_STEPS, model.nsensordata))
     # as in gpusim, the commands are different in every world
-    drawn = _commands(own, len(states), model.nu)
+    drawn = _commands(peer, len(states), model.nu)
     controls, start, done = next(drawn)[:, None].repeat(ROLLOUT_STEPS, axis=1), states.copy(), 0
 
     def advance(n: int) -> None:
         nonlocal done
         for _ in range(max(1, n // ROLLOUT_STEPS)):
-            if own.restart and done >= own.restart:
+            if peer.restart and done >= peer.restart:
                 states[:], done = start, 0
-            if own.hold:
+            if peer.hold:
                 controls[:] = next(drawn)[:, None]
             roll.rollout(model, data, states, controls, nstep=ROLLOUT_STEPS, state=out, sensordata=sensors)
             states[:] = out[:, -1]
@@ -106,11 +106,11 @@ def _rollout(roll: Any, model: Any, states: Any, threads: int, own: PeerModel) -
     return advance
 
 
-def _commands(own: PeerModel, worlds: int, count: int) -> Iterator[Any]:
+def _commands(peer: PeerModel, worlds: int, count: int) -> Iterator[Any]:
     """Yield random commands of all worlds, (worlds, count), the same in every run."""
     rng = np.random.default_rng(0)
     while True:
-        yield rng.uniform(-own.commands, own.commands, (worlds, count))
+        yield rng.uniform(-peer.commands, peer.commands, (worlds, count))
 
 
 def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
@@ -124,41 +124,41 @@ def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerC
     if not warp.is_cuda_available():
         raise RuntimeError("needs a GPU")
     for worlds in reversed(WORLDS[:2] if options.quick else WORLDS):
-        for own in models:
-            model = mujoco.MjModel.from_xml_string(own.text)
-            note = own.note
+        for peer in models:
+            model = mujoco.MjModel.from_xml_string(peer.text)
+            note = peer.note
             if model.opt.solver == mujoco.mjtSolver.mjSOL_PGS:
                 model.opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-                note = f"{note}, but Newton, for it has no PGS"
-            how = f"float32, CUDA graph of a step{', ' if note else ''}{note}"
-            yield PeerCase(own.name, worlds, fallen(own, _graph(own, model, worlds)), how)
+                note = f"{note}, but Newton, because it has no PGS"
+            method = f"float32, CUDA graph of a step{', ' if note else ''}{note}"
+            yield PeerCase(peer.name, worlds, fallen(peer, _graph(peer, model, worlds)), method)
 
 
-def _graph(own: PeerModel, model: Any, worlds: int) -> Callable[[int], None]:
+def _graph(peer: PeerModel, model: Any, worlds: int) -> Callable[[int], None]:
     """Return a function that steps many worlds on the GPU."""
     import mujoco_warp
     import warp
 
-    m, d = mujoco_warp.put_model(model), _device_data(own, model, worlds)
+    m, d = mujoco_warp.put_model(model), _device_data(peer, model, worlds)
     moving = d.qpos, d.qvel, d.qacc_warmstart
     start = [warp.clone(array) for array in moving]
     mujoco_warp.step(m, d)  # this step compiles, which is not allowed during a capture
     with warp.ScopedCapture() as capture:
         mujoco_warp.step(m, d)
-    drawn = _commands(own, worlds, model.nu)
+    drawn = _commands(peer, worlds, model.nu)
     # copy the commands to the device before the measurement starts
-    ready = [warp.array(next(drawn), dtype=float) for _ in range(READY if own.hold else 0)]
+    ready = [warp.array(next(drawn), dtype=float) for _ in range(READY if peer.hold else 0)]
     done = 1
 
     def advance(n: int) -> None:
         nonlocal done
         for _ in range(n):
-            if own.restart and done == own.restart:
+            if peer.restart and done == peer.restart:
                 for array, first in zip(moving, start, strict=True):
                     warp.copy(array, first)
                 done = 0
-            if own.hold and done % own.hold == 0:
-                warp.copy(d.ctrl, ready[done // own.hold % READY])
+            if peer.hold and done % peer.hold == 0:
+                warp.copy(d.ctrl, ready[done // peer.hold % READY])
             warp.capture_launch(capture.graph)
             done += 1
         warp.synchronize()
@@ -166,10 +166,10 @@ def _graph(own: PeerModel, model: Any, worlds: int) -> Callable[[int], None]:
     return advance
 
 
-def _device_data(own: PeerModel, model: Any, worlds: int) -> Any:
+def _device_data(peer: PeerModel, model: Any, worlds: int) -> Any:
     import mujoco_warp
 
-    if own.places is None:
+    if peer.capacities is None:
         return mujoco_warp.make_data(model, nworld=worlds)
-    contacts, rows = own.places
-    return mujoco_warp.put_data(model, settled(own, model), nworld=worlds, nconmax=contacts, njmax=rows)
+    contacts, rows = peer.capacities
+    return mujoco_warp.put_data(model, settled(peer, model), nworld=worlds, nconmax=contacts, njmax=rows)

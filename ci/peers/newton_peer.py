@@ -22,38 +22,40 @@ def newton(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
     if not warp.is_cuda_available():
         raise RuntimeError("needs a GPU")
     for worlds in reversed(WORLDS[:2] if options.quick else WORLDS):
-        for own in filter(_reads, models):
+        for peer in filter(_reads, models):
             note = "float32, SolverMuJoCo, CUDA graph of two steps"
-            yield PeerCase(own.name, worlds, _steps(own, worlds), f"{note}, {own.note}" if own.note else note, STEPS)
+            yield PeerCase(
+                peer.name, worlds, _steps(peer, worlds), f"{note}, {peer.note}" if peer.note else note, STEPS
+            )
 
 
-def _reads(own: PeerModel) -> bool:
-    return not own.hold and "<tendon>" not in own.text and 'solver="PGS"' not in own.text
+def _reads(peer: PeerModel) -> bool:
+    return not peer.hold and "<tendon>" not in peer.text and 'solver="PGS"' not in peer.text
 
 
-def _steps(own: PeerModel, worlds: int) -> Callable[[int], None]:
+def _steps(peer: PeerModel, worlds: int) -> Callable[[int], None]:
     """Settle many worlds, and return a function that steps the worlds."""
     import mujoco
     import warp
 
-    dt = float(mujoco.MjModel.from_xml_string(own.text).opt.timestep)
-    model = _model(own, worlds)
-    states, control, solver = [model.state(), model.state()], model.control(), _solver(own, model)
+    dt = float(mujoco.MjModel.from_xml_string(peer.text).opt.timestep)
+    model = _model(peer, worlds)
+    states, control, solver = [model.state(), model.state()], model.control(), _solver(peer, model)
     start = [warp.clone(array) for array in (states[0].joint_q, states[0].joint_qd)]
 
-    def there_and_back() -> None:
+    def two_steps() -> None:
         solver.step(states[0], states[1], control, None, dt)
         solver.step(states[1], states[0], control, None, dt)
 
-    there_and_back()  # this step compiles, which is not allowed during a capture
+    two_steps()  # this step compiles, which is not allowed during a capture
     with warp.ScopedCapture() as capture:
-        there_and_back()
+        two_steps()
     done = STEPS
 
     def advance(n: int) -> None:
         nonlocal done
         for _ in range(-(-n // STEPS)):
-            if own.restart and done >= own.restart:
+            if peer.restart and done >= peer.restart:
                 for array, first in zip((states[0].joint_q, states[0].joint_qd), start, strict=True):
                     warp.copy(array, first)
                 done = 0
@@ -61,24 +63,24 @@ def _steps(own: PeerModel, worlds: int) -> Callable[[int], None]:
             done += STEPS
         warp.synchronize()
 
-    advance(own.settle)
+    advance(peer.settle)
     return advance
 
 
-def _model(own: PeerModel, worlds: int) -> Any:
+def _model(peer: PeerModel, worlds: int) -> Any:
     import newton
     from newton.solvers import SolverMuJoCo
 
     one, many = newton.ModelBuilder(), newton.ModelBuilder()
     for builder in (one, many):
         SolverMuJoCo.register_custom_attributes(builder)
-    one.add_mjcf(own.text)
+    one.add_mjcf(peer.text)
     many.replicate(one, worlds)
     return many.finalize()
 
 
-def _solver(own: PeerModel, model: Any) -> Any:
+def _solver(peer: PeerModel, model: Any) -> Any:
     from newton.solvers import SolverMuJoCo
 
-    contacts, rows = (None, None) if own.places is None else (PAIRS, own.places[1])
+    contacts, rows = (None, None) if peer.capacities is None else (PAIRS, peer.capacities[1])
     return SolverMuJoCo(model, nconmax=contacts, njmax=rows)

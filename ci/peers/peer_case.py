@@ -73,8 +73,8 @@ class PeerModel:
         commands: maximum absolute value of the random commands. Every world has different commands. The commands are
             constant, or change after every ``hold`` steps.
         settle, restart, hold: as in ``workloads.Case``.
-        places: capacity of the buffers of ``mujoco_warp`` for contacts and constraint rows in each world. Default: the
-            value that ``mujoco_warp`` chooses.
+        capacities: capacities of ``mujoco_warp`` for contacts and constraint rows per world. Default: ``mujoco_warp``
+            chooses the capacities.
         note: integrator and solver, if they are not MuJoCo's defaults.
     """
 
@@ -85,7 +85,7 @@ class PeerModel:
     settle: int = 0
     restart: int = 0
     hold: int = 0
-    places: tuple[int, int] | None = None
+    capacities: tuple[int, int] | None = None
     note: str = ""
 
 

@@ -21,7 +21,7 @@ LINKS, LENGTH, MASS = 10, 0.2, 0.1
 # hundredth.
 ACROSS = MASS * LENGTH**2 / 12.0
 ALONG = 0.01 * ACROSS
-HUMANOID_PLACES = 24, 72
+HUMANOID_CAPACITIES = 24, 72
 """Value of mujoco_warp's benchmark."""
 GYMNASIUM = 'integrator="RK4" iterations="50" solver="PGS"'
 
@@ -38,15 +38,15 @@ def _all_models() -> Iterator[PeerModel]:
     for options, note in (("", "Euler, Newton (unasked)"), (GYMNASIUM, "RK4, 50 x PGS (gymnasium's)")):
         yield PeerModel(
             "humanoid", HUMANOID_STANDING, humanoid_mjcf(False, options), 0.0,
-            restart=humanoid.STANDING_STEPS, places=HUMANOID_PLACES, note=note,
+            restart=humanoid.STANDING_STEPS, capacities=HUMANOID_CAPACITIES, note=note,
         )  # fmt: skip
         yield PeerModel(
             "humanoid", HUMANOID_LYING, humanoid_mjcf(True, options), 0.0,
-            settle=humanoid.SETTLE, places=HUMANOID_PLACES, note=note,
+            settle=humanoid.SETTLE, capacities=HUMANOID_CAPACITIES, note=note,
         )  # fmt: skip
         yield PeerModel(
             "humanoid", HUMANOID_MOVING, humanoid_mjcf(False, options), humanoid.COMMAND_RANGE,
-            settle=humanoid.FALL, hold=humanoid.HOLD, places=HUMANOID_PLACES, note=note,
+            settle=humanoid.FALL, hold=humanoid.HOLD, capacities=HUMANOID_CAPACITIES, note=note,
         )  # fmt: skip
 
 
@@ -70,8 +70,8 @@ def boom_mjcf() -> str:
         f'<inertial mass="{boom + tip}" pos="{center} 0 0" diaginertia="{0.01 * across} {across} {across}"/>'
         '<joint axis="0 1 0"/><site name="rod" pos="0.7 0 0"/></body>'
     )
-    rest = (
+    elements = (
         '<tendon><spatial name="lift"><site site="base"/><site site="rod"/></spatial></tendon>'
         '<actuator><cylinder tendon="lift" timeconst="0.05" area="0.005" bias="0 0 -5000"/></actuator>'
     )
-    return mjcf_text(body, rest, DT)
+    return mjcf_text(body, elements, DT)

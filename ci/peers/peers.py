@@ -38,9 +38,9 @@ def run_peers(
             continue
         columns, layers, spheres = (QUICK_PILES if options.quick else PILES)[name]
         if not spheres:  # only gpusim has the pile of rolling spheres within walls
-            things = piles.heap(columns, layers)
+            heap = piles.heap(columns, layers)
             for peer, build in PILE_PEERS.items():
-                records += _run_peer(peer, partial(build, options, things), options, log, enough)
+                records += _run_peer(peer, partial(build, options, heap), options, log, enough)
     return reported_once(records)
 
 
@@ -82,7 +82,7 @@ def _pybullet(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCas
     """Yield the chain, the only case of PyBullet."""
     import pybullet as p
 
-    if all(own.name != CHAIN for own in models):
+    if all(peer.name != CHAIN for peer in models):
         return
     client = p.connect(p.DIRECT)
     try:
@@ -101,16 +101,16 @@ def _pybullet(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCas
 
 def _bullet_chain(p: Any, client: int) -> None:
     n = LINKS
-    turn = [0.0, 0.0, 0.0, 1.0]
+    identity = [0.0, 0.0, 0.0, 1.0]
     body = p.createMultiBody(
         baseMass=0.0,
         linkMasses=[MASS] * n,
         linkCollisionShapeIndices=[-1] * n,
         linkVisualShapeIndices=[-1] * n,
         linkPositions=[[LENGTH if i else 0.0, 0.0, 0.0] for i in range(n)],
-        linkOrientations=[turn] * n,
+        linkOrientations=[identity] * n,
         linkInertialFramePositions=[[0.5 * LENGTH, 0.0, 0.0]] * n,
-        linkInertialFrameOrientations=[turn] * n,
+        linkInertialFrameOrientations=[identity] * n,
         linkParentIndices=list(range(n)),
         linkJointTypes=[p.JOINT_REVOLUTE] * n,
         linkJointAxis=[[0.0, 1.0, 0.0]] * n,

@@ -25,24 +25,24 @@ LONGEST_SETTLE = 20.0
 PROFILED = 10
 
 
-def pile_case(things: Heap, options: Options, advance: Callable[[int], None], note: str, **more: Any) -> PeerCase:
+def pile_case(objects: Heap, options: Options, advance: Callable[[int], None], note: str, **more: Any) -> PeerCase:
     """Return a case of one world with a settled pile. The case measures CPU times."""
-    wanted, done = 60 if options.quick else piles.SETTLE, 0
+    settle_steps, done = 60 if options.quick else piles.SETTLE, 0
     begin = time.process_time()
-    while done < wanted and time.process_time() - begin < LONGEST_SETTLE:
+    while done < settle_steps and time.process_time() - begin < LONGEST_SETTLE:
         advance(1)
         done += 1
-    if done < wanted:
+    if done < settle_steps:
         note += f"; settled for {done} steps only"
-    return PeerCase(pile_name(things), 1, advance, f"one thread, {note}", clock=time.process_time, **more)
+    return PeerCase(pile_name(objects), 1, advance, f"one thread, {note}", clock=time.process_time, **more)
 
 
-def pile_name(things: Heap) -> str:
+def pile_name(objects: Heap) -> str:
     """Return the name of a pile in the table."""
-    return f"{things.turn.size} boxes"
+    return f"{objects.angle.size} boxes"
 
 
-def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
+def rapier3d(options: Options, objects: Heap) -> Iterator[PeerCase]:
     """Yield the pile in Rapier with its defaults."""
     import rapier3d as r
 
@@ -51,8 +51,8 @@ def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
     world.integration_parameters.dt = piles.DT
     world.add_collider(r.Collider.halfspace((0.0, 0.0, 1.0), friction=piles.FRICTION))
     bodies = []
-    for position, turn in zip(things.position, things.turn, strict=True):
-        body = r.RigidBody.dynamic(translation=tuple(position), rotation=(0.0, 0.0, float(turn)), can_sleep=False)
+    for position, angle in zip(objects.position, objects.angle, strict=True):
+        body = r.RigidBody.dynamic(translation=tuple(position), rotation=(0.0, 0.0, float(angle)), can_sleep=False)
         box = r.Collider.cuboid(*(piles.HALF,) * 3, friction=piles.FRICTION, mass=piles.MASS)
         bodies.append(world.add_body(body, [box]))
 
@@ -63,12 +63,12 @@ def rapier3d(options: Options, things: Heap) -> Iterator[PeerCase]:
     def figures(step_us: float) -> dict[str, float]:
         velocity = [(v.x, v.y, v.z) for v in (world.rigid_bodies[body].linvel for body in bodies)]
         manifolds = [m.points for pair in world.narrow_phase.contact_pairs() for m in pair.manifolds if m.points]
-        found = piles.found_figures(len(manifolds), sum(map(len, manifolds)), step_us, velocity)
+        found = piles.motion_figures(len(manifolds), sum(map(len, manifolds)), step_us, velocity)
         deepest = max((-point.dist for points in manifolds for point in points), default=0.0)
         return found | {"overlap": deepest} | _rapier_stages(world)
 
     rounds = world.integration_parameters.num_solver_iterations
-    yield pile_case(things, options, advance, f"float32, {rounds} solver iterations (its default)", figures=figures)
+    yield pile_case(objects, options, advance, f"float32, {rounds} solver iterations (its default)", figures=figures)
 
 
 def _rapier_stages(world: Any) -> dict[str, float]:
@@ -82,7 +82,7 @@ def _rapier_stages(world: Any) -> dict[str, float]:
     return {"collide_share": float(spent[0] / spent[2]), "solve_share": float(spent[1] / spent[2])}
 
 
-def pybullet(options: Options, things: Heap) -> Iterator[PeerCase]:
+def pybullet(options: Options, objects: Heap) -> Iterator[PeerCase]:
     """Yield the pile in Bullet with its defaults."""
     import pybullet as p
 
@@ -90,7 +90,7 @@ def pybullet(options: Options, things: Heap) -> Iterator[PeerCase]:
     try:
         p.setGravity(0.0, 0.0, -piles.GRAVITY, physicsClientId=client)
         p.setTimeStep(piles.DT, physicsClientId=client)
-        bodies = _bullet_bodies(p, client, things)
+        bodies = _bullet_bodies(p, client, objects)
 
         def advance(n: int) -> None:
             for _ in range(n):
@@ -100,17 +100,17 @@ def pybullet(options: Options, things: Heap) -> Iterator[PeerCase]:
             velocity = [p.getBaseVelocity(body, physicsClientId=client)[0] for body in bodies]
             points = p.getContactPoints(physicsClientId=client)
             pairs = {(point[1], point[2]) for point in points}
-            found = piles.found_figures(len(pairs), len(points), step_us, velocity)
+            found = piles.motion_figures(len(pairs), len(points), step_us, velocity)
             return found | {"overlap": max((-point[8] for point in points), default=0.0)}
 
         rounds = p.getPhysicsEngineParameters(physicsClientId=client)["numSolverIterations"]
         note = f"float64, {rounds} solver iterations (its default)"
-        yield pile_case(things, options, advance, note, figures=figures)
+        yield pile_case(objects, options, advance, note, figures=figures)
     finally:
         p.disconnect(client)
 
 
-def _bullet_bodies(p: Any, client: int, things: Heap) -> list[int]:
+def _bullet_bodies(p: Any, client: int, objects: Heap) -> list[int]:
     # Bullet multiplies the coefficients of both bodies.
     friction = piles.FRICTION**0.5
     plane = p.createCollisionShape(p.GEOM_PLANE, physicsClientId=client)
@@ -118,9 +118,13 @@ def _bullet_bodies(p: Any, client: int, things: Heap) -> list[int]:
     box = p.createCollisionShape(p.GEOM_BOX, halfExtents=[piles.HALF] * 3, physicsClientId=client)
     bodies = [
         p.createMultiBody(
-            piles.MASS, box, basePosition=position.tolist(), baseOrientation=turn.tolist(), physicsClientId=client
+            piles.MASS,
+            box,
+            basePosition=position.tolist(),
+            baseOrientation=orientation.tolist(),
+            physicsClientId=client,
         )
-        for position, turn in zip(things.position, things.orientation(), strict=True)
+        for position, orientation in zip(objects.position, objects.orientation(), strict=True)
     ]
     for body in (ground, *bodies):
         p.changeDynamics(
@@ -129,15 +133,15 @@ def _bullet_bodies(p: Any, client: int, things: Heap) -> list[int]:
     return bodies
 
 
-def mujoco(options: Options, things: Heap) -> Iterator[PeerCase | PeerRecord]:
+def mujoco(options: Options, objects: Heap) -> Iterator[PeerCase | PeerRecord]:
     """Yield the pile in MuJoCo with elliptic cones, and with the defaults for all other settings."""
     import mujoco
 
-    if things.turn.size > MUJOCO_BOXES:
-        note = f"left out: a step of more than {MUJOCO_BOXES} boxes takes many seconds"
-        yield PeerRecord("mujoco", package_version("mujoco"), pile_name(things), 1, note=note)
+    if objects.angle.size > MUJOCO_BOXES:
+        note = f"omitted: a step of more than {MUJOCO_BOXES} boxes takes many seconds"
+        yield PeerRecord("mujoco", package_version("mujoco"), pile_name(objects), 1, note=note)
         return
-    model = mujoco.MjModel.from_xml_string(pile_mjcf(things))
+    model = mujoco.MjModel.from_xml_string(pile_mjcf(objects))
     data = mujoco.MjData(model)
 
     def advance(n: int) -> None:
@@ -147,18 +151,18 @@ def mujoco(options: Options, things: Heap) -> Iterator[PeerCase | PeerRecord]:
     def figures(step_us: float) -> dict[str, float]:
         pairs = np.unique(data.contact.geom, axis=0)
         velocity = data.qvel.reshape(-1, 6)[:, :3]
-        found = piles.found_figures(len(pairs), data.ncon, step_us, velocity)
+        found = piles.motion_figures(len(pairs), data.ncon, step_us, velocity)
         return found | {"overlap": float(-data.contact.dist.min()) if data.ncon else 0.0}
 
-    yield pile_case(things, options, advance, "float64, elliptic cones, Newton (its default)", figures=figures)
+    yield pile_case(objects, options, advance, "float64, elliptic cones, Newton (its default)", figures=figures)
 
 
-def pile_mjcf(things: Heap) -> str:
+def pile_mjcf(objects: Heap) -> str:
     """Return the pile as MJCF."""
     boxes = "".join(
-        f'<body pos="{x} {y} {z}" euler="0 0 {turn}"><freejoint/><geom type="box" size="{piles.HALF} {piles.HALF} '
+        f'<body pos="{x} {y} {z}" euler="0 0 {angle}"><freejoint/><geom type="box" size="{piles.HALF} {piles.HALF} '
         f'{piles.HALF}" mass="{piles.MASS}" friction="{piles.FRICTION} 0 0"/></body>'
-        for (x, y, z), turn in zip(things.position, things.turn, strict=True)
+        for (x, y, z), angle in zip(objects.position, objects.angle, strict=True)
     )
     ground = f'<geom type="plane" size="0 0 1" friction="{piles.FRICTION} 0 0"/>'
     return mjcf_text(ground + boxes, "", piles.DT, 'cone="elliptic"')

@@ -12,7 +12,7 @@ from gpusim.bench.runner import Record
 PEER_HEAD = ("peer", "version", "case", "worlds", "us/step", "+-", "world-steps/s", "note")
 LEFT = ("peer", "version", "case", "note")
 PILE_HEAD = (*report.PILE_HEAD, "ratio")
-PILE_LEGEND = f"{report.PILE_LEGEND} ratio: time over that of the first peer with the same boxes."
+PILE_LEGEND = f"{report.PILE_LEGEND} ratio: time divided by the time of the first peer with the same boxes."
 
 
 def peer_cells(record: PeerRecord) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # for a checkout that is not installed
 
-from ci.ptx.device import installed, spoil  # noqa: E402
+from ci.ptx.device import installed, mark_unwritten  # noqa: E402
 from ci.ptx.executor import ARCH, NOTES, NVRTC_MAJOR, Finding, executor, why_not  # noqa: E402
 from ci.ptx.models import MODELS  # noqa: E402
 from gpusim import Simulation, SolverConfig  # noqa: E402
@@ -51,11 +51,11 @@ IN_TILES = ("robot", "hydraulic_lift", "grid", "rays")
 SIZED = ("robot", "hydraulic_lift")
 # Settings of the staged launch: minimum number of pairs for parallel coloring, threads per block, and number of
 # processors. The settings give a world several blocks.
-TURNS_FROM, STAGED_THREADS, PROCESSORS = 8, 32, 3
+MIN_QUEUED, STAGED_THREADS, PROCESSORS = 8, 32, 3
 # Tolerance for signals that the host computes.
 TOLERANCE = 1e-12
 KNOWN = {
-    ("unwritten memory read", "locate_shape"): "unset boxes can only ask for a search, which then runs",
+    ("unwritten memory read", "locate_shape"): "unset boxes can only cause an additional search",
 }
 """Harmless findings: kind, function and reason."""
 
@@ -99,7 +99,7 @@ class Result:
     def faults(self) -> list[Finding]:
         """Return the findings, without notes and known harmless findings."""
         known = KNOWN.keys()
-        new = (f for f in self.findings if not any(f.kind == kind and name in f.place for kind, name in known))
+        new = (f for f in self.findings if not any(f.kind == kind and name in f.position for kind, name in known))
         return [f for f in new if f.kind not in NOTES]
 
     def failed(self) -> bool:
@@ -127,7 +127,7 @@ def run_case(
     with (
         installed(fault, _linked(case), arch, nvrtc),
         _shared_builds(),
-        mock.patch("gpusim.compiler.contact_topology.MAX_SEQUENTIAL", TURNS_FROM),
+        mock.patch("gpusim.compiler.contact_topology.MAX_SEQUENTIAL", MIN_QUEUED),
         mock.patch("gpusim.backends.cuda.backend._STAGED_THREADS", STAGED_THREADS),
         warnings.catch_warnings(),
     ):
@@ -139,7 +139,7 @@ def run_case(
         _prepare(cuda, TILE if case.model in IN_TILES else THREADS)
         _run(cuda, native, MODELS[case.model].steps, result)
         if case.solver == "direct":
-            result.missed = [name for name in MODELS[case.model].reaches if not _flag(native, name)]
+            result.missed = [name for name in MODELS[case.model].sets_flags if not _flag(native, name)]
         if case.launch == "fused":
             # The fused build also contains the kernels of signals, writes and resets.
             _compare_signals(cuda, native, result)
@@ -159,9 +159,9 @@ def _shared_builds() -> Iterator[None]:
     Specialized builds need the true sizes, so they are not shared.
     """
 
-    def general(main: str, real: Any, stored: Any, sizes: dict[str, int], *rest: Any) -> Variant:
-        specialized = len(rest) > 2 and rest[2]
-        return model_variant(main, real, stored, sizes if specialized else general_sizes(sizes), *rest)
+    def general(main: str, real: Any, stored: Any, sizes: dict[str, int], *more: Any) -> Variant:
+        specialized = len(more) > 2 and more[2]
+        return model_variant(main, real, stored, sizes if specialized else general_sizes(sizes), *more)
 
     def kinds(model: Model) -> Kinds:
         named = {kind.name: kind for kind in (*PACKAGE_KINDS, *kinds_of(model))}
@@ -209,12 +209,12 @@ def _prepare(sim: Simulation, lanes: int) -> None:
     shared = block // lanes * (backend.layout.size + TILE_GAP) if backend._shape.shared else 0
     backend._shape = replace(backend._shape, lanes=lanes, block=block, shared=shared)
     slabs = backend.memory.arrays["slab"]
-    spoil(slabs)
+    mark_unwritten(slabs)
     if sim.model.shapes:
-        place = backend.layout.places["search_owner"].offset
+        offset = backend.layout.places["search_owner"].offset
         for slab in slabs.reshape(-1, backend.layout.size):
-            slab[place : place + 4] = 0
-            executor().mark(slab[place:].ctypes.data, 4, True, True)
+            slab[offset : offset + 4] = 0
+            executor().mark(slab[offset:].ctypes.data, 4, True, True)
 
 
 def _run(cuda: Simulation, native: Simulation, steps: int, result: Result) -> None:
@@ -262,7 +262,7 @@ def print_result(result: Result) -> None:
     bits = f"OTHER BITS in {', '.join(result.differing[:5])}" if result.differing else "bits equal"
     print(f"{result.case}: {bits}, {result.contacts} contacts, {result.seconds:.1f} s", flush=True)
     for flag in result.missed:
-        print(f"  FAULT {flag} was not set: the part of the schedule behind it has not run", flush=True)
+        print(f"  FAULT {flag} was not set, so a part of the schedule has not run", flush=True)
     for fault in result.faults():
         print(f"  FAULT {fault}", flush=True)
 
@@ -272,7 +272,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     chosen = [case for case in cases(options.all) if options.only in str(case)]
     if not chosen:
-        print(f"no case holds {options.only!r}; --list names them", file=sys.stderr)
+        print(f"no case contains {options.only!r}; --list shows the cases", file=sys.stderr)
         return 1
     if options.list:
         print(*chosen, sep="\n")
@@ -292,7 +292,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CompileError as error:
         print(error, file=sys.stderr)
         return 1
-    notes = sorted({f"{f.kind}, {f.place}" for r in results for f in r.findings if f not in r.faults()})
+    notes = sorted({f"{f.kind}, {f.position}" for r in results for f in r.findings if f not in r.faults()})
     print(f"\n{len(notes)} notes" + "".join(f"\n  {note}" for note in (notes if options.notes else [])))
     failed = sum(result.failed() for result in results)
     print(f"{len(results) - failed} of {len(results)} cases without a fault")
@@ -316,8 +316,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--all", action="store_true", help="every launch, solver and number type: about seven minutes")
     parser.add_argument("--arch", default=ARCH, help=f"virtual architecture of the PTX (default {ARCH})")
     parser.add_argument("--nvrtc", type=int, default=NVRTC_MAJOR, help="major version of NVRTC: 12 or 13")
-    parser.add_argument("--seed", type=int, default=1, help="of the order of threads and blocks; 0: as numbered")
-    parser.add_argument("--jobs", type=int, default=2, help="processes; one runs the cases in this process")
+    parser.add_argument(
+        "--seed", type=int, default=1, help="random seed for the order of threads and blocks; 0: ascending numbers"
+    )
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes; 1 runs the cases in this process")
     parser.add_argument("--notes", action="store_true", help="also report copies of unwritten local memory")
     parser.add_argument("--list", action="store_true", help="name the cases")
     parser.add_argument("--allow-missing", action="store_true", help="exit code 0 without NVRTC or a compiler")

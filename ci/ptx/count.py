@@ -70,7 +70,7 @@ LIMITED = ("warp instructions", "code", "lines", "sectors", "passes")
 ROUNDED = 2
 """Number of digits of a limit. The script rounds counts up."""
 INCREASE = {"lines": 1.002, "sectors": 1.002}
-"""Factors before rounding, for counts that depend slightly on memory addresses."""
+"""Factors on limits of counts that depend slightly on memory addresses."""
 KINDS = {"fp64": ".f64", "fp32": ".f32"}
 _MEMORY = ("ld", "st", "atom", "red")
 _CONTROL = ("bra", "ret", "call", "bar", "trap", "setp", "selp")
@@ -215,10 +215,10 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     memory = [0] * (3 * TRAFFIC + len(modules.caches))
     threads_total = warps_total = code_size = 0
     for module, blocks in modules.loaded:
-        threads, warps, by_site, own = executor().take_counts(module.number)
+        threads, warps, by_site, memory_of_module = executor().take_counts(module.number)
         for site, n in enumerate(by_site.tolist()):
             lines[module.site(site).rpartition(", in ")[2]] += n
-        memory = [a + b for a, b in zip(memory, own, strict=True)]
+        memory = [a + b for a, b in zip(memory, memory_of_module, strict=True)]
         for (function, block), by_thread, by_warp in zip(blocks, threads.tolist(), warps.tolist(), strict=True):
             size = len(block.instructions)
             threads_total, warps_total = threads_total + size * by_thread, warps_total + size * by_warp
@@ -243,8 +243,8 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     counts.figures = {key: value / worlds for key, value in per_world.items()}
     counts.figures |= {"code": code_size, "active threads": threads_total / warps_total}
     counts.shares = {kind: 100.0 * n / warps_total for kind, n in kinds.most_common()}
-    most = sorted(functions, key=lambda f: -lines[f] - functions[f])
-    counts.functions = [(f, functions[f] / worlds, lines[f] / worlds) for f in most]
+    ranked = sorted(functions, key=lambda f: -lines[f] - functions[f])
+    counts.functions = [(f, functions[f] / worlds, lines[f] / worlds) for f in ranked]
     return counts
 
 
@@ -266,7 +266,7 @@ def over_limits(found: Sequence[Counts], limits: dict[str, dict[str, float]]) ->
     for counts in found:
         for name, limit in limits.get(counts.case, {}).items():
             if counts.figures[name] > limit:
-                fix = "reduce it, or run ci/ptx/count.py --limits if it must be so"
+                fix = "reduce it, or accept it with ci/ptx/count.py --limits"
                 over.append(f"{counts.case}: {name} = {counts.figures[name]:.0f} exceeds {limit:g}; {fix}")
     return over
 

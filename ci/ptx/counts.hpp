@@ -16,17 +16,17 @@ const u64 LINE = 128, SECTOR = 32, BANKS = 32, WORD = 4;
 // A cache of lines with sectors, which replaces the least recently used line.
 class Cache {
   public:
-    explicit Cache(u64 bytes) : room(bytes / LINE) {}
+    explicit Cache(u64 bytes) : capacity(bytes / LINE) {}
     u64 fetched = 0;  // bytes
 
     void use(u64 line, u32 sectors, bool store) {
         auto found = entries.find(line);
         if (found == entries.end()) {
-            if (!room) {
+            if (!capacity) {
                 fetched += store ? 0 : SECTOR * __builtin_popcount(sectors);
                 return;
             }
-            if (lines.size() == room) {
+            if (lines.size() == capacity) {
                 entries.erase(lines.back().first);
                 lines.pop_back();
             }
@@ -41,7 +41,7 @@ class Cache {
     }
 
   private:
-    u64 room;
+    u64 capacity;
     std::list<std::pair<u64, u32>> lines;
     std::unordered_map<u64, std::list<std::pair<u64, u32>>::iterator> entries;
 };
@@ -88,14 +88,14 @@ class Counts {
         end_phase();
         for (u32 block = 0; block < blocks; ++block)
             for (u32 warp = 0; warp < threads; warp += 32) {
-                u32 most = 0;
+                u32 busiest = 0;
                 for (u32 k = warp; k < std::min(warp + 32, threads); ++k) {
-                    u32& own = hits_of(k)[block];
-                    by_thread[block] += own;
-                    most = std::max(most, own);
-                    own = 0;
+                    u32& thread_hits = hits_of(k)[block];
+                    by_thread[block] += thread_hits;
+                    busiest = std::max(busiest, thread_hits);
+                    thread_hits = 0;
                 }
-                by_warp[block] += most;
+                by_warp[block] += busiest;
             }
     }
 
@@ -141,20 +141,20 @@ class Counts {
             for (u64 k = log[end].at / unit; k <= (log[end].at + log[end].size - 1) / unit; ++k) units.push_back(k);
         std::sort(units.begin(), units.end());
         units.erase(std::unique(units.begin(), units.end()), units.end());
-        Traffic& own = traffic[head.where];
-        ++own.requests;
+        Traffic& sums = traffic[head.where];
+        ++sums.requests;
         if (head.where == OF_BLOCK) {
-            u64 in_bank[BANKS] = {}, most = 0;
-            for (u64 word : units) most = std::max(most, ++in_bank[word % BANKS]);
-            own.lines += most;
+            u64 in_bank[BANKS] = {}, conflicts = 0;
+            for (u64 word : units) conflicts = std::max(conflicts, ++in_bank[word % BANKS]);
+            sums.lines += conflicts;
         } else if (head.where == OF_DEVICE) {
-            (head.store ? own.stored_sectors : own.sectors) += units.size();
+            (head.store ? sums.stored_sectors : sums.sectors) += units.size();
             const u64 per_line = LINE / SECTOR;
             for (u64 k = 0; k < units.size();) {
                 u32 sectors = 0;
                 const u64 line = units[k] / per_line;
                 for (; k < units.size() && units[k] / per_line == line; ++k) sectors |= 1u << units[k] % per_line;
-                ++own.lines;
+                ++sums.lines;
                 ++by_site[head.site];
                 for (Cache& cache : caches) cache.use(line, sectors, head.store);
             }

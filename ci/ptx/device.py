@@ -63,7 +63,7 @@ def device_array(array: Any, written: bool = True) -> fake_cupy.FakeArray:
     return device
 
 
-def spoil(array: fake_cupy.FakeArray) -> None:
+def mark_unwritten(array: fake_cupy.FakeArray) -> None:
     """Mark a device array as unwritten. A read before the next write is then a finding."""
     np.asarray(array).view(np.uint8).fill(0xFF)
     executor().mark(array.ctypes.data, array.nbytes, True, False)
@@ -117,14 +117,14 @@ class RawModule:
 def load_module(*parts: Part) -> Module:
     """Return the kernels of a source, or of several linked sources. Compile sources that are not in the cache."""
     module = Module(build(*(make_ptx(*part) for part in parts)))
-    module.load_tables(_kept)
+    module.load_tables(_permanent_copy)
     return module
 
 
 _tables: list[fake_cupy.FakeArray] = []
 
 
-def _kept(values: bytes) -> int:
+def _permanent_copy(values: bytes) -> int:
     """Copy values to the device permanently, and return their address."""
     _tables.append(device_array(np.frombuffer(values, np.uint8)))
     return _tables[-1].ctypes.data
@@ -150,7 +150,7 @@ def _compiler(fault: tuple[str, str, str] | None, virtual: str, major: int) -> C
             if fault is not None and fault[0] in texts:
                 name, right, wrong = fault
                 found = texts[name].count(right)
-                assert found == 1, f"{name} holds {right!r} {found} times, not once: give the fault another place"
+                assert found == 1, f"{name} holds {right!r} {found} times, not once: choose another text for the fault"
                 texts[name] = texts[name].replace(right, wrong)
             return ((main, texts, defines, options, virtual, major),)
 

@@ -96,7 +96,7 @@ ptx_switch:
     ret
 .size ptx_switch,.-ptx_switch
 )");
-const int KEPT_REGISTERS = 6;
+const int SAVED_REGISTERS = 6;
 
 enum State { READY, WAITING, ENDED };
 
@@ -142,7 +142,7 @@ void mark(u64 at, u64 size, bool allocated, bool written) {
 }
 
 // Checks bounds, alignment and ownership. Returns false if the caller must skip the access.
-bool check_place(const Thread& t, u64 at, u32 size, u32 space, u32 site) {
+bool check_access(const Thread& t, u64 at, u32 size, u32 space, u32 site) {
     bool good = inside(at, size);
     for (u64 word = at & ~3ull; good && word < at + size; word += 4)
         good = !(byte_mask(word, at, size) & ~cell_of(word).allocated);
@@ -197,7 +197,7 @@ void read_cell(const Thread& t, Cell& c, u32 site) {
 }
 
 bool check_store(const Thread& t, u64 at, u32 size, u32 space, bool atomic, u32 site) {
-    if (!check_place(t, at, size, space, site)) return false;
+    if (!check_access(t, at, size, space, site)) return false;
     for (u64 word = at & ~3ull; word < at + size; word += 4) {
         Cell& c = cell_of(word);
         c.written |= byte_mask(word, at, size);
@@ -229,7 +229,7 @@ void make_fiber(Thread& t) {
     u64* top = (u64*)(x.stacks + (t.slot + 1) * STACK_BYTES - staggered(t.slot));
     *--top = 0;  // alignment of the stack as after a call
     *--top = (u64)&fiber_main;
-    for (int k = 0; k < KEPT_REGISTERS; ++k) *--top = 0;
+    for (int k = 0; k < SAVED_REGISTERS; ++k) *--top = 0;
     t.stack_pointer = top;
 }
 
@@ -268,7 +268,7 @@ bool check_barrier(const Block& b) {
     return good;
 }
 
-void go_on(Thread& t) {
+void resume(Thread& t) {
     x.running = &t;
     ptx_switch(&x.scheduler, t.stack_pointer);
 }
@@ -297,17 +297,17 @@ void run_fibers(std::vector<Block> blocks) {
                 if (x.threads[k].state == READY) order.push_back(k);
         if (pass == MAX_PASSES) return report(HANG, NO_SITE, NO_SITE, x.threads[order[0]], 0);
         shuffle(order);
-        for (const u32 k : order) go_on(x.threads[k]);
-        std::vector<Block> left;
+        for (const u32 k : order) resume(x.threads[k]);
+        std::vector<Block> unfinished;
         for (const Block& b : blocks)
-            if (passes_barrier(b)) left.push_back(b);
-        blocks.swap(left);
+            if (passes_barrier(b)) unfinished.push_back(b);
+        blocks.swap(unfinished);
     }
 }
 
-void fill_shared(u64 at, u32 bytes, bool there) {
-    if (there) std::memset((void*)at, x.poison, bytes);
-    mark(at, bytes, there, false);
+void fill_shared(u64 at, u32 bytes, bool allocated) {
+    if (allocated) std::memset((void*)at, x.poison, bytes);
+    mark(at, bytes, allocated, false);
 }
 void run_block(u32 number, u32 grid, u32 count, u32 shared_bytes) {
     x.block_begin = ++x.epoch;
@@ -326,20 +326,20 @@ void run_block(u32 number, u32 grid, u32 count, u32 shared_bytes) {
 }
 // Runs as many blocks concurrently as the number of available fibers allows.
 void run_together(const std::vector<u32>& order, u32 grid, u32 count, u32 shared_bytes) {
-    const u32 apart = (shared_bytes + 255) / 256 * 256, most = MAX_THREADS / count;
+    const u32 stride = (shared_bytes + 255) / 256 * 256, max_blocks = MAX_THREADS / count;
     x.together = true;
     for (size_t next = 0; next < order.size();) {
         std::vector<Block> blocks;
-        for (; blocks.size() < most && next < order.size(); ++next) {
+        for (; blocks.size() < max_blocks && next < order.size(); ++next) {
             const Block b = {order[next], (u32)blocks.size() * count, count};
-            const u64 shared = x.shared + blocks.size() * apart;
+            const u64 shared = x.shared + blocks.size() * stride;
             fill_shared(shared, shared_bytes, true);
             make_threads(b, grid, shared);
             blocks.push_back(b);
         }
         const size_t started = blocks.size();
         run_fibers(std::move(blocks));
-        for (size_t k = 0; k < started; ++k) fill_shared(x.shared + k * apart, shared_bytes, false);
+        for (size_t k = 0; k < started; ++k) fill_shared(x.shared + k * stride, shared_bytes, false);
     }
     x.together = false;
     x.block_begin = ++x.epoch;
@@ -371,7 +371,7 @@ void ptx_barrier(Thread* t, u32 site) {
 
 bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site) {
     count_access(*t, at, size, site, false);
-    if (!check_place(*t, at, size, space, site)) return false;
+    if (!check_access(*t, at, size, space, site)) return false;
     for (u64 word = at & ~3ull; word < at + size; word += 4) {
         Cell& c = cell_of(word);
         check_written(*t, c, byte_mask(word, at, size), at, site);
@@ -384,15 +384,15 @@ bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site) {
     count_access(*t, at, size, site, true);
     return check_store(*t, at, size, space, false, site);
 }
-bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site) {
+bool ptx_check_polled_store(Thread* t, u64 at, u32 size, u32 site) {
     count_access(*t, at, size, site, true);
     return check_store(*t, at, size, GENERIC, true, site);
 }
 
-bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site) {
+bool ptx_check_polled_load(Thread* t, u64 at, u32 size, u32 site) {
     if (x.kernel->waits) ptx_switch(&t->stack_pointer, x.scheduler);
     count_access(*t, at, size, site, false);
-    if (!check_place(*t, at, size, GENERIC, site)) return false;
+    if (!check_access(*t, at, size, GENERIC, site)) return false;
     for (u64 word = at & ~3ull; word < at + size; word += 4) {
         Cell& c = cell_of(word);
         check_written(*t, c, byte_mask(word, at, size), at, site);
@@ -403,7 +403,7 @@ bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site) {
 
 bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site) {
     count_access(*t, at, size, site, true);
-    if (!check_place(*t, at, size, GENERIC, site)) return false;
+    if (!check_access(*t, at, size, GENERIC, site)) return false;
     for (u64 word = at & ~3ull; word < at + size; word += 4) {
         Cell& c = cell_of(word);
         check_written(*t, c, byte_mask(word, at, size), at, site);
@@ -447,7 +447,7 @@ u8* ptx_open() {
 }
 u64 ptx_memory_bytes() { return MEMORY_BYTES; }
 
-// seed: random seed for the order of threads and blocks, 0 for ascending numbers; poison: byte in new memory.
+// ``seed``: random seed for the order of threads and blocks, 0 for ascending numbers. ``poison``: byte in new memory.
 void ptx_configure(u64 seed, u32 poison) {
     x.random = seed * 2654435761u;
     x.poison = (u8)poison;
@@ -471,12 +471,12 @@ bool ptx_launch(u32 module, const Kernel* kernel, u32 grid, u32 block, u32 share
     return true;
 }
 
-// Writes findings as rows of (module, kind, site, other site, count, thread, other thread, block); returns their
-// number.
-u32 ptx_findings(u64* out, u32 most) {
+// Writes findings as rows of (module, kind, site, other site, count, thread, other thread, block). Returns the
+// number of all findings.
+u32 ptx_findings(u64* out, u32 max_rows) {
     u32 k = 0;
     for (const auto& [key, f] : x.findings) {
-        if (k == most) break;
+        if (k == max_rows) break;
         const auto& [module, kind, site, other_site] = key;
         const u64 row[] = {module, kind, site, other_site, f.count, f.thread, f.other, f.block};
         std::copy(row, row + 8, out + 8 * k++);

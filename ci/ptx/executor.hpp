@@ -59,9 +59,9 @@ bool ptx_check_load(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_store(Thread* t, u64 at, u32 size, u32 space, u32 site);
 bool ptx_check_atomic(Thread* t, u64 at, u32 size, u32 site);
 // Checks a read of a value that other threads may write atomically at the same time. Lets the other threads run first.
-bool ptx_check_fresh(Thread* t, u64 at, u32 size, u32 site);
+bool ptx_check_polled_load(Thread* t, u64 at, u32 size, u32 site);
 // Checks an atomic write of a value that other threads may read or write at the same time.
-bool ptx_check_told(Thread* t, u64 at, u32 size, u32 site);
+bool ptx_check_polled_store(Thread* t, u64 at, u32 size, u32 site);
 // Notes behavior that PTX does not define, or that differs from C++.
 void ptx_note(Thread* t, u32 kind, u32 site);
 u64 ptx_take_local(Thread* t, u32 size, u32 align);
@@ -131,11 +131,11 @@ ATOMIC(xor, old ^ value)
 ATOMIC(exch, value)
 
 // Accesses to values that other threads may read or write at the same time.
-template <class T> ACCESS T load_fresh(Thread* t, u64 at, u32 site) {
-    return ptx_check_fresh(t, at, sizeof(T), site) ? read<T>((const u8*)at) : (T)-1;
+template <class T> ACCESS T polled_load(Thread* t, u64 at, u32 site) {
+    return ptx_check_polled_load(t, at, sizeof(T), site) ? read<T>((const u8*)at) : (T)-1;
 }
-template <class T> ACCESS void store_fresh(Thread* t, u64 at, T value, u32 site) {
-    if (ptx_check_told(t, at, sizeof(T), site)) write<T>((u8*)at, value);
+template <class T> ACCESS void polled_store(Thread* t, u64 at, T value, u32 site) {
+    if (ptx_check_polled_store(t, at, sizeof(T), site)) write<T>((u8*)at, value);
 }
 
 // A local array.
@@ -156,7 +156,7 @@ INLINE f64 sqrt_(f64 x) { return __builtin_sqrt(x); }
 INLINE f32 sqrt_(f32 x) { return __builtin_sqrtf(x); }
 // PTX's min and max ignore a NaN. For two zeros of different sign, the function returns the positive zero. PTX does not
 // define the result, so the executor reports a note.
-template <class T> ACCESS T greatest_number(Thread* t, T a, T b, u32 site) {
+template <class T> ACCESS T max_number(Thread* t, T a, T b, u32 site) {
     if (a != a) return b;
     if (b != b) return a;
     if (a != b) return a > b ? a : b;
@@ -164,17 +164,17 @@ template <class T> ACCESS T greatest_number(Thread* t, T a, T b, u32 site) {
     return __builtin_signbit(a) ? b : a;
 }
 template <class T> INLINE T min_number(Thread* t, T a, T b, u32 site) {
-    return -greatest_number<T>(t, -a, -b, site);
+    return -max_number<T>(t, -a, -b, site);
 }
 
-template <class T> INLINE T whole_div(Thread* t, T a, T b, u32 site) {
+template <class T> INLINE T integer_div(Thread* t, T a, T b, u32 site) {
     if (b == 0) {
         ptx_note(t, DIVIDE_BY_ZERO, site);
         return (T)-1;
     }
     return b == (T)-1 && T(-1) < T(0) ? (T)(0 - (u64)a) : (T)(a / b);
 }
-template <class T> INLINE T whole_rem(Thread* t, T a, T b, u32 site) {
+template <class T> INLINE T integer_rem(Thread* t, T a, T b, u32 site) {
     if (b == 0) {
         ptx_note(t, DIVIDE_BY_ZERO, site);
         return a;
@@ -223,7 +223,7 @@ INLINE u32 choose_bytes(u32 low, u32 high, u32 choice) {
     return found;
 }
 // Rounds towards zero and clamps to the limits. NaN: 0 from f32, the lowest number from f64.
-template <class T, class F> ACCESS T to_whole(Thread* t, F x, u32 site) {
+template <class T, class F> ACCESS T to_integer(Thread* t, F x, u32 site) {
     const bool is_signed = T(-1) < T(0);
     const int width = 8 * sizeof(T);
     const F top = (F)__builtin_ldexp(1.0, width - (is_signed ? 1 : 0));

@@ -43,8 +43,8 @@ FOLDER = "ptx"
 KINDS = (
     ("out of bounds", "misaligned", "unwritten memory read", "race between threads", "race between blocks")
     + ("divergent barrier", "whole number divided by zero", "conversion out of range")
-    + ("blocks that wait for ever",)
-    + ("unwritten local memory read", "greatest of zeros of both signs")
+    + ("blocks that wait forever",)
+    + ("unwritten local memory read", "maximum of zeros with different signs")
 )  # fmt: skip
 NOTES = KINDS[-2:]
 MANY = 0xFFFF
@@ -130,8 +130,8 @@ def build(*parts: str, counted: bool = False) -> Path:
         PtxError: an instruction is not allowed or has no translation, or the texts do not fit together.
         CompileError: no C++ compiler is installed.
     """
-    own = ("reader.py", "forms.py", "instructions.py", "translator.py")
-    inputs = [(HERE / name).read_text(encoding="utf-8") for name in own]
+    names = ("reader.py", "forms.py", "instructions.py", "translator.py")
+    inputs = [(HERE / name).read_text(encoding="utf-8") for name in names]
     return _library(
         [*parts, *inputs, *["counted"] * counted],
         lambda: translate(join([read_module(ptx) for ptx in parts]), counted),
@@ -144,13 +144,13 @@ class Finding:
 
     Attributes:
         kind: kind of the finding, see KINDS.
-        place, other: source lines. ``other`` is the second line of a race or of a barrier, else empty.
+        position, other: source lines. ``other`` is the second line of a race or of a barrier, else empty.
         count: number of occurrences.
         thread, other_thread, block: indices in the first occurrence. MANY means several threads.
     """
 
     kind: str
-    place: str
+    position: str
     other: str
     count: int
     thread: int
@@ -161,7 +161,7 @@ class Finding:
         other = f" with {self.other}" if self.other else ""
         second = "others" if self.other_thread == MANY else str(self.other_thread)
         threads = f"threads {self.thread} and {second}" if self.other else f"thread {self.thread}"
-        return f"{self.kind}: {self.place}{other} ({self.count} times, at first {threads} of block {self.block})"
+        return f"{self.kind}: {self.position}{other} ({self.count} times, at first {threads} of block {self.block})"
 
 
 class Executor:
@@ -183,7 +183,7 @@ class Executor:
         self._library.ptx_launch.restype = ctypes.c_bool
         base = self._library.ptx_open()
         if base is None:
-            raise CompileError("the executor finds no 8 GB of address space: raise the limit (ulimit -v)")
+            raise CompileError("the executor needs 8 GB of address space: raise the limit (ulimit -v)")
         self.base: int = base
         self.size: int = self._library.ptx_memory_bytes()
         self._modules: list[Module] = []
@@ -241,8 +241,8 @@ class Executor:
         threads, warps = np.zeros((2, blocks), np.uint64)
         lines = np.zeros(sites, np.uint64)
         memory = (ctypes.c_uint64 * (3 * TRAFFIC + caches))()
-        place = ctypes.POINTER(ctypes.c_uint64)
-        arrays = (array.ctypes.data_as(place) for array in (threads, warps, lines))
+        pointer = ctypes.POINTER(ctypes.c_uint64)
+        arrays = (array.ctypes.data_as(pointer) for array in (threads, warps, lines))
         self._library.ptx_take_counts(number, *arrays, memory)
         return threads, warps, lines, list(memory)
 
@@ -253,8 +253,8 @@ class Executor:
         out: dict[tuple[str, str, str], Finding] = {}
         for k in range(count):
             module, kind, site, other, times, *first = rows[_ROW * k : _ROW * (k + 1)]
-            own = self._modules[module]
-            key = KINDS[kind], own.site(site), own.site(other)
+            source = self._modules[module]
+            key = KINDS[kind], source.site(site), source.site(other)
             before = out.get(key)
             out[key] = replace(before, count=before.count + times) if before else Finding(*key, times, *first)
         return sorted(out.values(), key=lambda finding: -finding.count)
@@ -302,16 +302,16 @@ class Module:
             self._kernels[kernel.name.decode()] = kernel
         self.number = self._executor.add(self)
 
-    def load_tables(self, place: Callable[[bytes], int]) -> None:
+    def load_tables(self, store: Callable[[bytes], int]) -> None:
         """Set the device address of every initialized array in global memory.
 
-        ``place`` returns the address for the bytes.
+        ``store`` returns the address for the bytes.
         """
         table = ctypes.cast(self._library.ptx_tables, ctypes.POINTER(_Table))
         for k in itertools.count():
             if not table[k].address:
                 return
-            table[k].address[0] = place(bytes(table[k].values[: table[k].size]))
+            table[k].address[0] = store(bytes(table[k].values[: table[k].size]))
 
     def sites(self) -> int:
         """Return the number of memory accesses and barriers (sites) in the module."""

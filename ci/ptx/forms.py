@@ -103,15 +103,15 @@ def check_forms(module: Module, outer: Collection[str] = ()) -> list[Fault]:
     for function in module.functions.values():
         for s in function.instructions():
             reason = why_not(s.name) or (_why_not_call(module, s, outer) if s.name.startswith("call") else "")
-            if not reason and _chooses(s) and not _has_number(s) and not _only_compared(function, s):
+            if not reason and _is_min_or_max(s) and not _has_number(s) and not _only_compared(function, s):
                 reason = _ZEROS
             if reason:
-                where = f"{module.where(s.place)}, in {short_name(function.name)}"
+                where = f"{module.where(s.position)}, in {short_name(function.name)}"
                 faults.append(Fault(_kernels(module, function.name), where, s.text, reason))
     return faults
 
 
-def _chooses(s: Instruction) -> bool:
+def _is_min_or_max(s: Instruction) -> bool:
     """Return whether an instruction is the maximum or minimum of two floating-point numbers."""
     return re.match(r"(max|min)\.f", s.name) is not None
 
@@ -127,7 +127,7 @@ def _only_compared(function: Function, s: Instruction) -> bool:
         for other in function.instructions():
             if register not in _read(other):
                 continue
-            if _chooses(other):
+            if _is_min_or_max(other):
                 waiting.append(_written(other))
             elif not other.name.startswith("setp."):
                 return False
@@ -142,8 +142,8 @@ def _written(s: Instruction) -> str:
 
 def _read(s: Instruction) -> list[str]:
     """Return the registers that an instruction reads."""
-    first, _, rest = s.operands.partition(",")
-    return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else rest)
+    first, _, sources = s.operands.partition(",")
+    return re.findall(r"%\w+", s.operands if "[" in first or s.name.startswith(("call", "st", "red")) else sources)
 
 
 def _has_number(s: Instruction) -> bool:

@@ -108,24 +108,26 @@ class Instructions(ABC):
 
     def operand(self, text: str, kind: str) -> str:
         """Return a C++ expression that reads an operand as the PTX type ``kind``."""
-        want = c_type(kind)
+        wanted_type = c_type(kind)
         if text in _SPECIAL:
-            return f"({want}){_SPECIAL[text]}"
+            return f"({wanted_type}){_SPECIAL[text]}"
         if _REGISTER.match(text):
             name, have = self.register(text)
-            return name if have == want else f"as<{want}>({name})"
+            return name if have == wanted_type else f"as<{wanted_type}>({name})"
         if text.lower().startswith(("0d", "0f")):
             suffix = {"d": "f64_of(0x{}ull)", "f": "f32_of(0x{}u)"}[text[1].lower()]
             return suffix.format(text[2:])
         if _NUMBER.match(text):
             number = int(text.rstrip("U"), 0)
-            return ("false", "true")[number != 0] if kind == "pred" else f"({want})0x{number & (1 << 64) - 1:x}ull"
+            return (
+                ("false", "true")[number != 0] if kind == "pred" else f"({wanted_type})0x{number & (1 << 64) - 1:x}ull"
+            )
         if text in self._shared:
-            return f"({want})t->shared"
+            return f"({wanted_type})t->shared"
         if text in self._tables:
-            return f"({want}){symbol(text)}"
+            return f"({wanted_type}){symbol(text)}"
         if text in self._locals:
-            return f"({want}){symbol(text)}.address"
+            return f"({wanted_type}){symbol(text)}.address"
         raise ValueError(text)
 
     def assign(self, target: str, value: str, kind: str) -> str:
@@ -172,14 +174,14 @@ class Instructions(ABC):
 
     def op_ld(self, m: list[str], to: str, source: str) -> str:
         if m[0] == "volatile":
-            return self.assign(to, f"load_fresh<{c_type(m[-1])}>(t, {self._at(source)}, {self.site()})", m[-1])
+            return self.assign(to, f"polled_load<{c_type(m[-1])}>(t, {self._at(source)}, {self.site()})", m[-1])
         space, count, kind = self._space(m)
         if space == "param":
             base, offset = self.address(source)
-            place, size = f"{self.param_address(base)} + {offset}", int(kind[1:]) // 8
+            address, size = f"{self.param_address(base)} + {offset}", int(kind[1:]) // 8
             parts = [to] if count == 1 else split_operands(to[1:-1])
             return " ".join(
-                self.assign(r, f"read<{c_type(kind)}>({place} + {k * size})", kind) for k, r in enumerate(parts)
+                self.assign(r, f"read<{c_type(kind)}>({address} + {k * size})", kind) for k, r in enumerate(parts)
             )
         what = c_type(kind) if count == 1 else f"Vector<{c_type(kind)}, {count}>"
         value = f"load<{what}, {space.upper()}>(t, {self._at(source)}, {self.site()})"
@@ -190,15 +192,15 @@ class Instructions(ABC):
 
     def op_st(self, m: list[str], to: str, source: str) -> str:
         if m[0] == "volatile":
-            given = self.operand(source, m[-1])
-            return f"store_fresh<{c_type(m[-1])}>(t, {self._at(to)}, {given}, {self.site()});"
+            value = self.operand(source, m[-1])
+            return f"polled_store<{c_type(m[-1])}>(t, {self._at(to)}, {value}, {self.site()});"
         space, count, kind = self._space(m)
         if space == "param":
             base, offset = self.address(to)
-            place, size = f"{self.param_address(base)} + {offset}", int(kind[1:]) // 8
-            given = [source] if count == 1 else split_operands(source[1:-1])
+            address, size = f"{self.param_address(base)} + {offset}", int(kind[1:]) // 8
+            values = [source] if count == 1 else split_operands(source[1:-1])
             return " ".join(
-                f"write<{c_type(kind)}>({place} + {k * size}, {self.operand(x, kind)});" for k, x in enumerate(given)
+                f"write<{c_type(kind)}>({address} + {k * size}, {self.operand(x, kind)});" for k, x in enumerate(values)
             )
         what, value = c_type(kind), self.operand(source, kind) if count == 1 else ""
         if count > 1:
@@ -294,10 +296,10 @@ class Instructions(ABC):
     def op_div(self, m: list[str], to: str, a: str, b: str) -> str:
         if m[-1][0] == "f":
             return self._binary(m, to, a, b, "/")
-        return self._whole("whole_div", m[-1], to, a, b)
+        return self._whole("integer_div", m[-1], to, a, b)
 
     def op_rem(self, m: list[str], to: str, a: str, b: str) -> str:
-        return self._whole("whole_rem", m[-1], to, a, b)
+        return self._whole("integer_rem", m[-1], to, a, b)
 
     def _whole(self, name: str, kind: str, to: str, a: str, b: str) -> str:
         value = f"{name}<{kind}>(t, {self.operand(a, kind)}, {self.operand(b, kind)}, {self.site()})"
@@ -327,7 +329,7 @@ class Instructions(ABC):
         return self._extreme(m, to, a, b, "min_number", "<")
 
     def op_max(self, m: list[str], to: str, a: str, b: str) -> str:
-        return self._extreme(m, to, a, b, "greatest_number", ">")
+        return self._extreme(m, to, a, b, "max_number", ">")
 
     # Bits.
 
@@ -373,5 +375,5 @@ class Instructions(ABC):
         target, kind = m[-2:]
         value = self.operand(source, kind)
         if m[0] == "rzi":
-            return self.assign(to, f"to_whole<{target}>(t, {value}, {self.site()})", target)
+            return self.assign(to, f"to_integer<{target}>(t, {value}, {self.site()})", target)
         return self.assign(to, f"({target}){value}", target)

@@ -45,8 +45,8 @@ def pile() -> ModelBuilder:
     b = ModelBuilder()
     b.add_shape_plane(-1)
     for k in range(8):
-        place = (0.09 * (k % 2), 0.1 * (k // 2 % 2), 0.055 + 0.11 * (k // 4))
-        body = b.add_body(xform=Transform.from_axis_angle(place, (1.0, 2.0, k), 0.05 * k))
+        position = (0.09 * (k % 2), 0.1 * (k // 2 % 2), 0.055 + 0.11 * (k // 4))
+        body = b.add_body(xform=Transform.from_axis_angle(position, (1.0, 2.0, k), 0.05 * k))
         b.add_shape_box(body, half_extents=(0.05, 0.04, 0.06))
     return b
 
@@ -55,8 +55,8 @@ def grid() -> ModelBuilder:
     """Return enough balls for the broad phase to use its grid."""
     b = ModelBuilder()
     for k in range(GRID_SHAPES):
-        apart = 0.19 if k < 6 else 0.5
-        body = b.add_body(xform=Transform((apart * (k % 8), 0.5 * (k // 8), 0.1)), linear_velocity=(0.2, 0.0, -0.1))
+        spacing = 0.19 if k < 6 else 0.5
+        body = b.add_body(xform=Transform((spacing * (k % 8), 0.5 * (k // 8), 0.1)), linear_velocity=(0.2, 0.0, -0.1))
         b.add_shape_sphere(body, radius=0.1)
     return b
 
@@ -78,9 +78,9 @@ def rays() -> ModelBuilder:
     }  # fmt: skip
     eye = b.add_body(1.0, (0.1, 0.1, 0.1), angular_velocity=(0.2, 0.3, 0.5), label="eye")
     for k, (kind, params) in enumerate(sizes.items()):
-        turn = 2.0 * math.pi * k / len(sizes)
-        place = (math.cos(turn), math.sin(turn), 0.0)
-        body = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform.from_axis_angle(place, (1.0, 1.0, k), 0.5))
+        angle = 2.0 * math.pi * k / len(sizes)
+        position = (math.cos(angle), math.sin(angle), 0.0)
+        body = b.add_body(1.0, (0.1, 0.1, 0.1), xform=Transform.from_axis_angle(position, (1.0, 1.0, k), 0.5))
         getattr(b, f"add_shape_{kind}")(body, **params)
     site = b.add_site(eye, label="lens")
     b.add_ray_sensor(site, Rays.lidar(2.0 * math.pi, 60, 0.4, 3), max_range=3.0, label="around")
@@ -111,7 +111,7 @@ class Run:
         dt: step size (s).
         max_pairs: capacity of the pair buffer.
         builds: launches, solvers and number types that run without ``--all``. None: the usual builds.
-        reaches: flags of worlds that the last step must set with the direct solver. A flag proves that a part of the
+        sets_flags: flags of worlds that the last step must set with the direct solver. A flag proves that a part of the
             schedule has run.
     """
 
@@ -120,7 +120,7 @@ class Run:
     steps: int
     max_pairs: int | None = None
     builds: tuple[tuple[str, str, str], ...] | None = None
-    reaches: tuple[str, ...] = ()
+    sets_flags: tuple[str, ...] = ()
 
 
 MODELS = {
@@ -130,7 +130,7 @@ MODELS = {
         lambda: robot(ball=False),
         5e-3,
         6,
-        reaches=("condensed_fits",),
+        sets_flags=("condensed_fits",),
         builds=(("fused", "direct", "float32"), ("staged", "direct", "float32")),
     ),
     "muscles": Run(muscles, 5e-3, 6),

@@ -26,7 +26,7 @@ class Param(NamedTuple):
     align: int
 
 
-class Place(NamedTuple):
+class SourcePosition(NamedTuple):
     """Source position of an instruction, and of the call that inlined it. Unknown numbers are 0."""
 
     file: int = 0
@@ -34,9 +34,9 @@ class Place(NamedTuple):
     outer_file: int = 0
     outer_line: int = 0
 
-    def behind(self, files: int) -> Place:
+    def with_file_offset(self, files: int) -> SourcePosition:
         """Return the same position, with file numbers increased by ``files``."""
-        return Place(self.file + files, self.line, self.outer_file + files, self.outer_line)
+        return SourcePosition(self.file + files, self.line, self.outer_file + files, self.outer_line)
 
 
 class Label(NamedTuple):
@@ -58,13 +58,13 @@ class Instruction(NamedTuple):
         name: name with all modifiers, e.g. ``"add.rn.f64"``.
         operands: text after the name.
         guard: condition of the instruction, ``"%p1"`` or ``"!%p1"``. Empty without a condition.
-        place: position in the sources.
+        position: position in the sources.
     """
 
     name: str
     operands: str
     guard: str
-    place: Place
+    position: SourcePosition
 
     @property
     def text(self) -> str:
@@ -109,14 +109,14 @@ class Module:
     files: dict[int, str]
     tables: dict[str, bytes] = field(default_factory=dict)
 
-    def where(self, place: Place) -> str:
+    def where(self, position: SourcePosition) -> str:
         """Describe a position, as in ``"rows.cuh:12, inlined at factor.cuh:29"``."""
-        if not place.line:
+        if not position.line:
             return "no line"
-        inner = f"{Path(self.files.get(place.file, '?')).name}:{place.line}"
-        if not place.outer_line:
+        inner = f"{Path(self.files.get(position.file, '?')).name}:{position.line}"
+        if not position.outer_line:
             return inner
-        return f"{inner}, inlined at {Path(self.files.get(place.outer_file, '?')).name}:{place.outer_line}"
+        return f"{inner}, inlined at {Path(self.files.get(position.outer_file, '?')).name}:{position.outer_line}"
 
     def reached(self, name: str) -> set[str]:
         """Return the names of a function and of all functions that it calls, directly or indirectly."""
@@ -169,12 +169,12 @@ def read_module(text: str) -> Module:
     module = Module({}, re.findall(r"^\.extern\s+\.shared\s+.*?([\w$]+)\[\];", text, re.MULTILINE), files)
     for name, size, values in _TABLE.findall(text):
         module.tables[name] = bytes(int(x) for x in values.split(",")).ljust(int(size), b"\0")
-    position = 0
-    while head := _HEAD.search(text, position):
-        position = head.end()
+    offset = 0
+    while head := _HEAD.search(text, offset):
+        offset = head.end()
         if head[5] == "{":
             function = Function(head[3], head[1] == "entry", _params(head[2]), _params(head[4]))
-            position = _read_body(function, text, position)
+            offset = _read_body(function, text, offset)
             module.functions[function.name] = function
     return module
 
@@ -190,7 +190,10 @@ def join(modules: Sequence[Module]) -> Module:
         for name, function in module.functions.items():
             if name in whole.functions:
                 raise PtxError(f"{name} is in two modules")
-            body = [s._replace(place=s.place.behind(first)) if isinstance(s, Instruction) else s for s in function.body]
+            body = [
+                s._replace(position=s.position.with_file_offset(first)) if isinstance(s, Instruction) else s
+                for s in function.body
+            ]
             whole.functions[name] = replace(function, body=body)
         whole.shared += [name for name in module.shared if name not in whole.shared]
         whole.files |= {first + number: name for number, name in module.files.items()}
@@ -203,7 +206,7 @@ def read_param(text: str) -> Param:
     """Read a declaration such as ``.param .align 8 .b8 x[16]``."""
     match = _PARAM.match(" ".join(text.split()))
     if match is None:
-        raise PtxError(f"parameter {text!r}: teach ci/ptx/reader.py its form")
+        raise PtxError(f"parameter {text!r}: add its form to ci/ptx/reader.py")
     width = int(match[2]) // 8
     return Param(match[3], width * int(match[4] or 1), int(match[1] or width))
 
@@ -212,26 +215,26 @@ def _params(text: str | None) -> list[Param]:
     return [read_param(part) for part in (text or "").split(",") if part.strip()]
 
 
-def _read_body(function: Function, text: str, position: int) -> int:
-    """Read statements after the first brace, and return the position after the last statement."""
-    place, depth = Place(), 1
+def _read_body(function: Function, text: str, offset: int) -> int:
+    """Read statements after the first brace, and return the offset in the text after the last statement."""
+    position, depth = SourcePosition(), 1
     while True:
-        token = _TOKEN.match(text, position)
+        token = _TOKEN.match(text, offset)
         if token is None:
-            raise PtxError(f"{text[position : position + 80]!r} in {function.name}: teach ci/ptx/reader.py its form")
-        position = token.end()
+            raise PtxError(f"{text[offset : offset + 80]!r} in {function.name}: add its form to ci/ptx/reader.py")
+        offset = token.end()
         if token["line"]:
-            place = Place(*(int(token[key] or 0) for key in ("file", "line", "outer_file", "outer_line")))
+            position = SourcePosition(*(int(token[key] or 0) for key in ("file", "line", "outer_file", "outer_line")))
         elif token["label"]:
             function.body.append(Label(token["label"]))
         elif token["brace"]:
             depth += 1 if token["brace"] == "{" else -1
             if not depth:
-                return position
+                return offset
             function.body.append(Brace(token["brace"]))
         elif token["name"]:
             operands = " ".join(token["operands"].split())
-            function.body.append(Instruction(token["name"], operands, token["guard"] or "", place))
+            function.body.append(Instruction(token["name"], operands, token["guard"] or "", position))
         else:
             _read_directive(function, " ".join(token["directive"].split()))
 
@@ -246,7 +249,7 @@ def _read_directive(function: Function, text: str) -> None:
     elif match := _REGISTER.match(text):
         function.registers[match[2]] = match[1]
     else:
-        raise PtxError(f"directive {text!r} in {function.name}: teach ci/ptx/reader.py its form")
+        raise PtxError(f"directive {text!r} in {function.name}: add its form to ci/ptx/reader.py")
 
 
 def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
@@ -257,12 +260,12 @@ def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
     """
     match = _CALL.match(s.operands)
     if match is None:
-        raise PtxError(f"call {s.text!r}: teach ci/ptx/reader.py its form")
+        raise PtxError(f"call {s.text!r}: add its form to ci/ptx/reader.py")
     results, arguments = ([x.strip() for x in (match[k] or "").split(",") if x.strip()] for k in (1, 3))
     return results, match[2], arguments
 
 
 def short_name(name: str) -> str:
     """Return a mangled name without the name of its module."""
-    rest = name.split("_cu_", 1)[-1][8:] if "_INTERNAL_" in name else name
-    return rest.lstrip("0123456789")
+    demangled = name.split("_cu_", 1)[-1][8:] if "_INTERNAL_" in name else name
+    return demangled.lstrip("0123456789")

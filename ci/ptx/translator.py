@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ci.ptx.forms import check_forms
 from ci.ptx.instructions import Instructions, storage, symbol
-from ci.ptx.reader import Brace, Function, Instruction, Label, Module, Param, Place, PtxError, short_name
+from ci.ptx.reader import Brace, Function, Instruction, Label, Module, Param, PtxError, SourcePosition, short_name
 
-Site = tuple[str, Place]
+Site = tuple[str, SourcePosition]
 _BRANCHES = ("bra", "ret", "trap")
 
 
@@ -45,7 +45,7 @@ def translate(module: Module, counted: bool = False) -> str:
             size, waits, spins = _layout(f.params)[1], *(int(_has(module, f.name, x)) for x in ("bar.", "ld.volatile."))
             out.append(f'    {{"{f.name}", {symbol(f.name)}, {size}, {waits}, {spins}}},')
     out += ["    {nullptr, nullptr, 0, 0}};", 'extern "C" const char* const ptx_sites[] = {']
-    out += [f"    {json.dumps(f'{module.where(place)}, in {name}')}," for name, place in sites]
+    out += [f"    {json.dumps(f'{module.where(position)}, in {name}')}," for name, position in sites]
     return "\n".join([*out, "    nullptr};", ""])
 
 
@@ -97,12 +97,12 @@ class _FunctionWriter(Instructions):
 
     def __init__(self, module: Module, function: Function, sites: list[Site]) -> None:
         super().__init__(function.registers, {x.name for x in function.locals}, module.shared, set(module.tables))
-        self._function, self._sites, self._place = function, sites, Place()
+        self._function, self._sites, self._position = function, sites, SourcePosition()
         self._offsets = _layout(function.params)[0] if function.entry else {}
         self._results = {p.name for p in function.results}
 
     def site(self) -> int:
-        self._sites.append((short_name(self._function.name), self._place))
+        self._sites.append((short_name(self._function.name), self._position))
         return len(self._sites) - 1
 
     def param_address(self, name: str) -> str:
@@ -132,7 +132,7 @@ class _FunctionWriter(Instructions):
             return s.text
         if isinstance(s, Param):
             return f"{storage(s)} {symbol(s.name)};"
-        self._place = s.place
+        self._position = s.position
         try:
             return self.code(s)
         except PtxError as error:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
-    """Give every valve in every world a new random command. With ``motors``, all other commands also become random.
+    """Set a new random command for every valve in every world. With ``motors``, also set all other commands.
 
     The random values depend only on ``number`` and the label of the command.
     """

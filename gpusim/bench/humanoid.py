@@ -24,7 +24,7 @@ COMMAND_RANGE = 0.4
 STANDING, LYING = 1.293, 0.122
 """Height of the torso of a standing humanoid, and of a humanoid that lies on its back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Number of steps that a humanoid stands, that a lying humanoid needs to rest, and that a fall takes."""
+"""Numbers of steps: a humanoid stands, a lying humanoid comes to rest, and a humanoid falls."""
 HOLD = 20
 """Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0
@@ -58,12 +58,12 @@ class Geom(NamedTuple):
 class Link(NamedTuple):
     """Link of the humanoid.
 
-    ``place`` is the position in the parent link (m). ``tilt`` is the rotation about y (rad).
+    ``position`` is the position in the parent link (m). ``tilt`` is the rotation about y (rad).
     """
 
     name: str
     parent: str
-    place: Vector
+    position: Vector
     geoms: tuple[Geom, ...]
     hinges: tuple[Hinge, ...] = ()
     anchor: Vector = ORIGIN
@@ -152,7 +152,7 @@ def humanoid(lying: bool = False) -> ModelBuilder:
     floor = b.add_shape_plane(-1, label="floor")
     poses, bodies = {"": torso_pose(lying)}, {"": -1}
     for link in LINKS:
-        frame = Transform.from_axis_angle(link.place, (0.0, 1.0, 0.0), link.tilt)
+        frame = Transform.from_axis_angle(link.position, (0.0, 1.0, 0.0), link.tilt)
         pose = poses[link.name] = poses[link.parent] * frame
         body = bodies[link.name] = b.add_body(xform=pose, label=link.name)
         for geom in link.geoms:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusim.backends import choose_backend
-from gpusim.backends.cuda.builds import ENVIRONMENT as WAY_OF_BUILDING
+from gpusim.backends.cuda.builds import ENVIRONMENT as BUILD_MODE
 from gpusim.bench import machine, report
 from gpusim.bench.runner import Options, Record, run_cases
 from gpusim.bench.workloads import WORKLOADS, chosen_cases
@@ -64,8 +64,8 @@ def run_workloads(names: Sequence[str], options: Options) -> tuple[dict[str, Any
         raise ModelError(f"--threads must be at least 1, got {options.threads}; give e.g. --threads 1")
     name, reason = choose_backend(options.backend)
     if name == "cuda":
-        os.environ.setdefault(WAY_OF_BUILDING, "full")  # compile the full build before the first step
-        reason += f"; {WAY_OF_BUILDING}={os.environ[WAY_OF_BUILDING]}"
+        os.environ.setdefault(BUILD_MODE, "full")  # compile the full build before the first step
+        reason += f"; {BUILD_MODE}={os.environ[BUILD_MODE]}"
     facts = machine.describe()
     print(f"gpusim {facts['gpusim']} on {facts['gpu'] if name == 'cuda' else facts['cpu']}; {reason}", flush=True)
     return facts, run_cases(cases, options, log)

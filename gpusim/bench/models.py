@@ -35,8 +35,8 @@ def joint_grid(columns: int, rows: int) -> ModelBuilder:
             plate = b.add_body(mass=MASS, inertia=inertia, xform=pose, label=f"plate{i}_{k}")
             side = Transform((-half, 0.0, 0.0))
             if i == 0:
-                held = Transform((-half, k * PITCH, 0.0))
-                b.add_joint_ball(-1, plate, parent_xform=held, child_xform=side, label=f"held{k}")
+                side_frame = Transform((-half, k * PITCH, 0.0))
+                b.add_joint_ball(-1, plate, parent_xform=side_frame, child_xform=side, label=f"held{k}")
             else:
                 other = Transform((half, 0.0, 0.0))
                 b.add_joint_ball(plate - rows, plate, parent_xform=other, child_xform=side, label=f"x{i}_{k}")
@@ -93,14 +93,14 @@ def biped() -> ModelBuilder:
     """Return a biped with 27 bodies and 26 driven hinges that stands on two box feet."""
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, label="floor")
-    places, bodies = {"pelvis": (0.0, 0.0, PELVIS)}, {}
+    positions, bodies = {"pelvis": (0.0, 0.0, PELVIS)}, {}
     inertia = box_inertia(PELVIS_MASS, PELVIS_HALF)
-    bodies["pelvis"] = b.add_body(PELVIS_MASS, inertia, xform=Transform(places["pelvis"]), label="pelvis")
+    bodies["pelvis"] = b.add_body(PELVIS_MASS, inertia, xform=Transform(positions["pelvis"]), label="pelvis")
     for link in biped_links():
-        place = tuple(p + q for p, q in zip(places[link.parent], link.anchor, strict=True))
-        places[link.name] = place  # type: ignore[assignment]
+        position = tuple(p + q for p, q in zip(positions[link.parent], link.anchor, strict=True))
+        positions[link.name] = position  # type: ignore[assignment]
         inertia = box_inertia(link.mass, link.half)
-        bodies[link.name] = b.add_body(link.mass, inertia, com=link.com, xform=Transform(place), label=link.name)  # type: ignore[arg-type]
+        bodies[link.name] = b.add_body(link.mass, inertia, com=link.com, xform=Transform(position), label=link.name)  # type: ignore[arg-type]
         joint = b.add_joint_revolute(
             bodies[link.parent], bodies[link.name], Transform(link.anchor), Transform(), axis=link.axis, label=link.name
         )

@@ -74,7 +74,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
     """Return the time of each stage in a fused launch."""
-    shares = clock_routines(sim, steps)
+    fractions = clock_routines(sim, steps)
     synchronize(sim)
     # thread time excludes other programs, but needs a single thread
     alone = isinstance(sim.backend, NativeBackend) and sim.backend.threads == 1
@@ -84,8 +84,8 @@ def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
     synchronize(sim)
     step_us = 1e6 * (clock() - begin) / steps
     stages = {stage.name for stage in schedule.stages()}
-    own = {name: step_us * share for name, share in shares.items() if name in stages}
-    return own, {n: step_us * s for n, s in shares.items() if n not in stages and n not in GROUPS}
+    by_stage = {name: step_us * fraction for name, fraction in fractions.items() if name in stages}
+    return by_stage, {n: step_us * s for n, s in fractions.items() if n not in stages and n not in GROUPS}
 
 
 class _Timer:

@@ -31,7 +31,7 @@ SETTLE = 240
 PITCH = 1.2
 GAP = 0.05
 OFFSET = 0.3
-JITTER, TURN = 0.03, 0.1  # m, rad
+JITTER, MAX_ANGLE = 0.03, 0.1  # m, rad
 SEED = 1
 BOX_INERTIA = MASS * (2.0 * HALF) ** 2 / 6.0
 BALL_INERTIA = 0.4 * MASS * HALF**2
@@ -43,20 +43,20 @@ class Heap:
 
     Attributes:
         position: positions of the centers (n, 3), m.
-        turn: rotation angles about z (n,), rad.
+        angle: rotation angles about z (n,), rad.
         ball: True for spheres, False for boxes (n,).
-        reach: half width of the pile (m).
+        half_width: half width of the pile (m).
     """
 
     position: Array
-    turn: Array
+    angle: Array
     ball: Array
-    reach: float
+    half_width: float
 
     def orientation(self) -> Array:
         """Return the orientations as quaternions xyzw (n, 4)."""
-        q = np.zeros((self.turn.size, 4))
-        q[:, 2], q[:, 3] = np.sin(0.5 * self.turn), np.cos(0.5 * self.turn)
+        q = np.zeros((self.angle.size, 4))
+        q[:, 2], q[:, 3] = np.sin(0.5 * self.angle), np.cos(0.5 * self.angle)
         return q
 
 
@@ -76,7 +76,7 @@ def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
     position[:, :2] += rng.uniform(-JITTER, JITTER, (x.size, 2))
     position[:, 2] = HALF + 0.5 * GAP + layer * (2.0 * HALF + GAP)
     ball = (x + y + layer) % 2 == 1 if spheres else np.zeros(x.size, bool)
-    return Heap(position, rng.uniform(-TURN, TURN, x.size), ball, (middle + 0.5) * PITCH + OFFSET)
+    return Heap(position, rng.uniform(-MAX_ANGLE, MAX_ANGLE, x.size), ball, (middle + 0.5) * PITCH + OFFSET)
 
 
 def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
@@ -85,15 +85,17 @@ def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
     Raises:
         ModelError: there is no column or no layer.
     """
-    things = heap(columns, layers, spheres)
+    objects = heap(columns, layers, spheres)
     b = gpusim.ModelBuilder()
     material = gpusim.Material(friction=FRICTION)
     b.add_shape_plane(-1, material=material, label="ground")
     if spheres:
-        _add_walls(b, things.reach, material)
-    for k, (position, turn, ball) in enumerate(zip(things.position, things.orientation(), things.ball, strict=True)):
+        _add_walls(b, objects.half_width, material)
+    for k, (position, rotation, ball) in enumerate(
+        zip(objects.position, objects.orientation(), objects.ball, strict=True)
+    ):
         inertia = (BALL_INERTIA,) * 3 if ball else (BOX_INERTIA,) * 3
-        pose = Transform(tuple(position), tuple(turn))
+        pose = Transform(tuple(position), tuple(rotation))
         body = b.add_body(mass=MASS, inertia=inertia, xform=pose, label=f"thing{k}")
         if ball:
             b.add_shape_sphere(body, radius=HALF, material=material)
@@ -102,12 +104,12 @@ def pile(columns: int, layers: int, spheres: bool = False) -> ModelBuilder:
     return b
 
 
-def _add_walls(b: ModelBuilder, reach: float, material: gpusim.Material) -> None:
-    """Add four planes that face the center, at the distance ``reach`` from the center."""
+def _add_walls(b: ModelBuilder, half_width: float, material: gpusim.Material) -> None:
+    """Add four planes that face the center, at the distance ``half_width`` from the center."""
     half = np.sqrt(0.5)
     for k, (x, y) in enumerate(((-1.0, 0.0), (1.0, 0.0), (0.0, -1.0), (0.0, 1.0))):
         # this rotation by 90 degrees turns the z axis to (-x, -y, 0)
-        pose = Transform((x * reach, y * reach, 0.0), (y * half, -x * half, 0.0, half))
+        pose = Transform((x * half_width, y * half_width, 0.0), (y * half, -x * half, 0.0, half))
         b.add_shape_plane(-1, xform=pose, material=material, label=f"wall{k}")
 
 
@@ -127,7 +129,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
     count = int(state["pair_count"][0])
     points = np.asarray(state["pair_points"][0, :count])
     velocity = np.asarray(state["linear_velocity"][0, : len(sim.model.bodies)])
-    found = found_figures(int(np.count_nonzero(points)), int(points.sum()), step_us, velocity)
+    found = motion_figures(int(np.count_nonzero(points)), int(points.sum()), step_us, velocity)
     return found | {"overlap": overlap(sim)}
 
 
@@ -139,13 +141,13 @@ def overlap(sim: Simulation) -> float:
     body = sim.model.contact.body[np.asarray(state["pair_shapes"][0, :count])][pair]
     anchor = np.asarray(state["contact_anchor"][0, :count], float)[pair, point].reshape(-1, 2, 3)
     rotation = rotations.matrix_from_quaternion(np.asarray(state["orientation"][0], float))[body]
-    place = np.asarray(state["position"][0], float)[body] + np.einsum("nsij,nsj->nsi", rotation, anchor)
+    points = np.asarray(state["position"][0], float)[body] + np.einsum("nsij,nsj->nsi", rotation, anchor)
     normal = np.asarray(state["pair_normal"][0, :count], float)[pair]
-    gap = np.einsum("ni,ni->n", normal, place[:, 1] - place[:, 0])
+    gap = np.einsum("ni,ni->n", normal, points[:, 1] - points[:, 0])
     return float(max(0.0, -gap.min(initial=0.0)))
 
 
-def found_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
+def motion_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
     """Return the results of :func:`figures` without ``overlap``. ``velocity``: velocities of centers of mass (n, 3)."""
     speed = np.linalg.norm(np.asarray(velocity, float), axis=1)
     return {

@@ -21,15 +21,15 @@ LEFT = ("workload", "case", "how", "note")
 """Left-aligned columns."""
 DROPPED_FIRST = ("+-", "how")
 """Columns that the table omits in a narrow window, in this order."""
-PILE_HEAD = ("case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "most m/s", "overlap mm")
+PILE_HEAD = ("case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "max m/s", "overlap mm")
 PILE_LEGEND = (
-    "piles: ns/point: time of a step over contact points; rms, most: speeds of the settled things; overlap: the "
-    "deepest. Times on one CPU thread are CPU time."
+    "piles: ns/point: time of a step over contact points; rms, max: speeds of the settled objects; overlap: the "
+    "maximum penetration. Times on one CPU thread are CPU times."
 )
-SHOWN_SHARE = 0.003
-"""Minimum share of a step for which the report lists a stage."""
-MIN_SHARE = 0.02
-"""Minimum share of a step for which the report lists a kernel."""
+MIN_SHOWN_FRACTION = 0.003
+"""Minimum fraction of a step for a listed stage."""
+MIN_KERNEL_FRACTION = 0.02
+"""Minimum fraction of a step for a listed kernel."""
 LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile range."
 
 
@@ -89,7 +89,7 @@ def share_lines(records: Sequence[Record]) -> list[str]:
     for record in records:
         if record.stages:
             total = sum(record.stages.values())
-            named = {k: v for k, v in record.kernels.items() if v > MIN_SHARE * total}
+            named = {k: v for k, v in record.kernels.items() if v > MIN_KERNEL_FRACTION * total}
             lines.append(f"{_case(record)}: {shares(record.stages, total)}; of it {shares(named, total)}")
         elif record.profiled:
             lines.append(f"{_case(record)}: {record.profiled}")
@@ -105,7 +105,9 @@ def _case(record: Record) -> str:
 def shares(times: dict[str, float], total: float) -> str:
     """Return the shares of ``total`` in percent, largest first. Omit small shares."""
     falling = sorted(times.items(), key=lambda item: -item[1])
-    return ", ".join(f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling if spent > SHOWN_SHARE * total)
+    return ", ".join(
+        f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling if spent > MIN_SHOWN_FRACTION * total
+    )
 
 
 def show(records: Sequence[Record]) -> None:

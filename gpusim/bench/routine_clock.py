@@ -48,7 +48,7 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
     elif isinstance(backend, CudaBackend) and backend.launch == "fused":
         (variant, names), counted = clocked_variant(_cuda_variant(backend)), _on_gpu
     else:
-        rule = f"clock_routines: launch '{getattr(backend, 'launch', 'numpy')}' can't be clocked"
+        rule = f"clock_routines: launch '{getattr(backend, 'launch', 'numpy')}' cannot be measured"
         raise ModelError(f"{rule}; give backend='cuda' or 'native' with launch='fused'")
     assert len(names) <= ROUTINES
     with counted(backend, variant) as read:

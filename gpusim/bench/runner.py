@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Clock = Callable[[], float]
 WALL: Clock = time.perf_counter
 MIN_CHUNKS = 5
-CHUNK_SHARE = 0.1
-WARM_SHARE = 0.2
+CHUNK_FRACTION = 0.1
+WARMUP_FRACTION = 0.2
 
 
 @dataclass(frozen=True)
@@ -211,22 +211,22 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
     advance = step_by_step if case.each_step else in_one_call
     clock = clock_of(case, sim.backend_name)
     steps = 1
-    warm_until = time.perf_counter() + WARM_SHARE * seconds
-    begun, most = Start(sim, case.restart), case.restart or case.hold
+    warm_until = time.perf_counter() + WARMUP_FRACTION * seconds
+    begun, max_steps = Start(sim, case.restart), case.restart or case.hold
     while True:  # warm up, and find how many steps fill a chunk
-        begun.room_for(steps)
+        begun.prepare(steps)
         command(sim, 0, case.hold > 0)
         spent = timed(sim, advance, steps, clock)
-        full = spent >= CHUNK_SHARE * seconds or steps == most
+        full = spent >= CHUNK_FRACTION * seconds or steps == max_steps
         if full and time.perf_counter() >= warm_until:
             break
         if not full:
-            steps = max(steps + 1, min(8 * steps, int(1.2 * CHUNK_SHARE * seconds * steps / max(spent, 1e-9))))
-            steps = min(steps, most or steps)
+            steps = max(steps + 1, min(8 * steps, int(1.2 * CHUNK_FRACTION * seconds * steps / max(spent, 1e-9))))
+            steps = min(steps, max_steps or steps)
     times: list[float] = []
     total = 0.0
     while total < seconds or len(times) < MIN_CHUNKS:
-        begun.room_for(steps)
+        begun.prepare(steps)
         command(sim, len(times) + 1, case.hold > 0)
         spent = timed(sim, advance, steps, clock)
         total += spent
@@ -236,7 +236,7 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
 
 
 class Start:
-    """Resets a simulation to the initial state at regular intervals. The timing excludes the reset.
+    """Periodic reset of a simulation to the initial state. The timing excludes the reset.
 
     Args:
         sim: new simulation.
@@ -246,7 +246,7 @@ class Start:
     def __init__(self, sim: Simulation, after: int) -> None:
         self.sim, self.after, self.done = sim, after, after
 
-    def room_for(self, steps: int) -> None:
+    def prepare(self, steps: int) -> None:
         """Reset the simulation if ``steps`` more steps would exceed the interval."""
         if self.after and self.done + steps > self.after:
             self.sim.reset()

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 READS, COMMANDS, ROUNDS = 60, 30, 25
-WANTED = {"read_list": 0.02, "command_list": 0.02, "first_velocity": 0.1, "write_pose": 1.0}
-"""Desired maximum time of each operation, as a fraction of the time of a step."""
+MAX_COST = {"read_list": 0.02, "command_list": 0.02, "first_velocity": 0.1, "write_pose": 1.0}
+"""Target for the maximum time of each operation, as a fraction of the time of a step."""
 _WORDS = {
     "read_list": f"{READS} numbers as a list",
     "command_list": f"up to {COMMANDS} commands as a list",
@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def figures(sim: Simulation, step_us: float) -> dict[str, float]:
-    """Return the time of each operation in WANTED right after a step (microseconds).
+    """Return the time of each operation in MAX_COST right after a step (microseconds).
 
     ``<name>_share`` is the time of the operation ``<name>`` divided by the time of a step.
     """
@@ -67,8 +67,8 @@ def lines(records: Sequence[Any]) -> list[str]:
     """Return the results of the workload, one line each."""
     return [
         f"signals: {_WORDS[name]}: {r.extra[name]:.3g} us, {100.0 * r.extra[f'{name}_share']:.2g} % of a step"
-        f" (wanted at most {100.0 * most:g} %)"
+        f" (target: at most {100.0 * limit:g} %)"
         for r in records
         if r.workload == "signals" and not r.error
-        for name, most in WANTED.items()
+        for name, limit in MAX_COST.items()
     ]

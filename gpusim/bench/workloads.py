@@ -30,7 +30,7 @@ PILES = {"pile_1000": (10, 10, False), "pile_8000": (20, 20, False), "pile_10000
 QUICK_PILES = {"pile_1000": (4, 4, False), "pile_8000": (10, 10, False), "pile_100000": (20, 20, True)}
 PILE_SUBSTEPS = 4
 PILE_SWEEPS = (1, 2, 4)
-PAIRS_OF_A_THING = 8
+PAIRS_PER_OBJECT = 8
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _pile(workload: str, quick: bool) -> Iterator[Case]:
     for dtype, sweeps in runs:
         config = {
             "dt": piles.DT, "substeps": PILE_SUBSTEPS, "iterations": sweeps, "joint_solver": "colored",
-            "max_pairs": PAIRS_OF_A_THING * count, "strict": True,
+            "max_pairs": PAIRS_PER_OBJECT * count, "strict": True,
         }  # fmt: skip
         yield Case(
             workload, f"{count} {things}, {PILE_SUBSTEPS} x {sweeps} sweeps", build, 1, config, threads=1,

@@ -37,25 +37,25 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
     _check_one(element, names, xform, at)
     if at is None:
         return xform or Transform()
-    place = at if isinstance(at, Transform) else Transform(validate.numbers(element, names.split()[1], at, 3))
-    return place if body == WORLD else builder.bodies[body].xform.inverse() * place
+    frame = at if isinstance(at, Transform) else Transform(validate.numbers(element, names.split()[1], at, 3))
+    return frame if body == WORLD else builder.bodies[body].xform.inverse() * frame
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
     """Return an element's point in the body frame (3,), m: ``point``, the converted ``at``, or the origin."""
-    own, in_world = names.split()
+    in_body, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:
-        return np.zeros(3) if point is None else validate.numbers(element, own, point, 3)
-    place = validate.numbers(element, in_world, at, 3)
-    return place if body == WORLD else builder.bodies[body].xform.inverse().apply(place)
+        return np.zeros(3) if point is None else validate.numbers(element, in_body, point, 3)
+    point_in_world = validate.numbers(element, in_world, at, 3)
+    return point_in_world if body == WORLD else builder.bodies[body].xform.inverse().apply(point_in_world)
 
 
-def _check_one(element: str, names: str, own: Any, at: Any) -> None:
-    if own is not None and at is not None:
+def _check_one(element: str, names: str, local: Any, at: Any) -> None:
+    if local is not None and at is not None:
         in_body, in_world = names.split()
         raise validate.fail(
             element,
-            f"{in_body} and {in_world} both say where it is",
-            f"give {in_world} (in the world, as the bodies stand now) or {in_body} (in the body frame)",
+            f"{in_body} and {in_world} are both given",
+            f"give {in_world} (world frame, at the current poses) or {in_body} (body frame)",
         )

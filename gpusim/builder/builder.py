@@ -174,7 +174,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         """
         check_solver("ModelBuilder.set_joint_solver", solver)
         if not isinstance(joints, Iterable) or getattr(joints, "ndim", 1) == 0:
-            hint = "give what add_joint_... returned, in a list"
+            hint = "give a list of indices from add_joint_..."
             raise validate.fail("ModelBuilder.set_joint_solver", f"joints = {joints!r} is not a list", hint)
         for joint in joints:
             index = self.check_index("ModelBuilder.set_joint_solver", "joint", joint, "joint")
@@ -285,7 +285,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             self.pairs.append(dataclasses.replace(pair, shape_a=a, shape_b=b))
         for diagram in other.diagrams:
             if label_prefix:
-                rule = f"label_prefix = {label_prefix!r} would rename what it reads and drives"
+                rule = f"label_prefix = {label_prefix!r} would rename its signals and commands"
                 raise validate.fail(f"{where}: diagram '{diagram.label}'", rule, "add the diagram to this builder")
             self.add_diagram(diagram)
         for space in ("visual", "site", "camera", "light"):  # visuals share read-only triangles
@@ -334,8 +334,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         Raises:
             ModelError: this builder is not empty, or num_worlds < 1.
         """
-        own = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
-        if any((*own, self.cameras, self.lights, self.group_rules)):
+        lists = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
+        if any((*lists, self.cameras, self.lights, self.group_rules)):
             raise ModelError(
                 "ModelBuilder.replicate: this builder is not empty and all worlds share one template; "
                 "call it on a new ModelBuilder(), or put everything into the template with add_builder"
@@ -358,8 +358,10 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         except KeyError as error:
             if isinstance(error, GpusimError):
                 raise
-            rule = f"a part that add_joint or add_actuator wrote down unchecked lacks {error}"
-            raise validate.fail("ModelBuilder.finalize", rule, "call its own method, add_joint_<kind>") from error
+            rule = f"an element from add_joint or add_actuator lacks {error}"
+            raise validate.fail(
+                "ModelBuilder.finalize", rule, "use add_joint_<kind>, which checks the parameters"
+            ) from error
 
     # Names and checks for the builder methods in joints/, actuators/ and shapes/.
 
@@ -428,7 +430,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
                 "named by it; give such a label"
             )
         if label in self._labels[space]:
-            raise ModelError(f"{space} '{label}': the label is taken; give every {space} its own label")
+            raise ModelError(f"{space} '{label}': the label is already taken; give every {space} a unique label")
         return label
 
 
@@ -467,7 +469,7 @@ def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> Body
             if np.isnan(arm).any():
                 raise validate.fail(
                     f"ModelBuilder.add_builder: {body.element}",
-                    f"is to turn with {host.element}, and the center of mass of one of them is left to its shapes",
+                    f"starts with the rotation of {host.element}, but one center of mass is not known yet",
                     "give com=... in add_body, or a parent without angular_velocity",
                 )
             new.linear_velocity += np.cross(spin, arm)

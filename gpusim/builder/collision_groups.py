@@ -42,8 +42,8 @@ def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[Sha
     if len(names) > len(free):
         raise validate.fail(
             "ModelBuilder.set_group_collision",
-            f"there are rules about {len(names)} groups, and of 32 bits {len(free)} are left by numbers in group=",
-            "give shapes that collide with the same ones one name, or use exclude_collision_pair",
+            f"{len(names)} groups have rules, and {len(free)} of 32 bits are free",
+            "give shapes with the same rules one group name, or use exclude_collision_pair",
         )
     bits = dict(zip(names, free, strict=False))
     masks = {name: _mask(name, bits, rules) for name in names}

@@ -76,9 +76,9 @@ def set_command_map(
     spec, number = actuators[command]
     lag = validate.not_negative(element, "time_constant", time_constant)
     more = _activation(element, spec, lag, integrate, activation_range, activation)
-    own = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag, integrate, *more)
+    command_map = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag, integrate, *more)
     name = actuator_type(spec.kind).commands[number]
-    spec.params = spec.params | {MAPS: spec.params.get(MAPS, {}) | {name: own}}
+    spec.params = spec.params | {MAPS: spec.params.get(MAPS, {}) | {name: command_map}}
 
 
 def _activation(
@@ -98,8 +98,8 @@ def _activation(
     if between is not None:
         lower, upper = (float(x) for x in validate.numbers(element, "activation_range", between, 2, infinite=True))
         if not lower < upper:
-            rule = f"activation_range = ({lower:g}, {upper:g}) does not rise"
-            raise validate.fail(element, rule, "give (least, greatest)")
+            rule = f"activation_range = ({lower:g}, {upper:g}) is an empty range"
+            raise validate.fail(element, rule, "give (lower, upper)")
     start = None if first is None else validate.number(element, "activation", first)
     if start is not None and not lower <= start <= upper:
         rule = f"activation = {start:g} lies outside {lower:g} to {upper:g}"

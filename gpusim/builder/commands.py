@@ -30,7 +30,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
     """Return the names of an actuator's commands after delay, lag or integrator."""
-    return [f"{name}{APPLIED}" if is_late(spec) else name for name in command_names(spec)]
+    return [f"{name}{APPLIED}" if has_delay(spec) else name for name in command_names(spec)]
 
 
 def command_hints(model: Elements) -> dict[str, UiHints]:
@@ -39,11 +39,13 @@ def command_hints(model: Elements) -> dict[str, UiHints]:
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
         for command, label, applied in zip(kind.commands, command_names(spec), applied_names(spec), strict=True):
-            hints, own = kind.ui_hints(model, spec, command), map_of(spec, command)
-            found[applied] = found[label] = hints if own is None else hints.mapped(own)
-            if own is not None and own.integrate:  # an emergency stop does not change the activation
+            hints, command_map = kind.ui_hints(model, spec, command), map_of(spec, command)
+            found[applied] = found[label] = hints if command_map is None else hints.mapped(command_map)
+            if command_map is not None and command_map.integrate:  # an emergency stop does not change the activation
                 at = _activation_signal(spec, command), 0
-                found[applied] = replace(hints.mapped(own.acting()), safe=None, measured=at, factor=1.0, offset=0.0)
+                found[applied] = replace(
+                    hints.mapped(command_map.acting()), safe=None, measured=at, factor=1.0, offset=0.0
+                )
     return found
 
 
@@ -86,26 +88,26 @@ def map_of(spec: ActuatorSpec, command: str) -> CommandMap | None:
     return found
 
 
-def first_command(spec: ActuatorSpec, command: str) -> float:
+def initial_command(spec: ActuatorSpec, command: str) -> float:
     """Return the initial value of a command, in the units of ``sim.control``."""
-    value, own = actuator_type(spec.kind).default_command(spec, command), map_of(spec, command)
-    if own is None:
+    value, command_map = actuator_type(spec.kind).default_command(spec, command), map_of(spec, command)
+    if command_map is None:
         return value
-    if own.initial is not None:
-        return own.initial
-    return min(max(0.0 if own.integrate else own.command(value), own.lower), own.upper)
+    if command_map.initial is not None:
+        return command_map.initial
+    return min(max(0.0 if command_map.integrate else command_map.command(value), command_map.lower), command_map.upper)
 
 
-def first_acting(spec: ActuatorSpec, command: str) -> float:
+def initial_activation(spec: ActuatorSpec, command: str) -> float:
     """Return the initial activation of a command, or the initial value of a command without an activation."""
-    own = map_of(spec, command)
-    if own is None or not own.has_activation:
-        return first_command(spec, command)
-    if own.activation is not None:
-        return own.activation
-    value = own.command(actuator_type(spec.kind).default_command(spec, command))
-    value = value if own.integrate else first_command(spec, command)
-    return min(max(value, own.activation_lower), own.activation_upper)
+    command_map = map_of(spec, command)
+    if command_map is None or not command_map.has_activation:
+        return initial_command(spec, command)
+    if command_map.activation is not None:
+        return command_map.activation
+    value = command_map.command(actuator_type(spec.kind).default_command(spec, command))
+    value = value if command_map.integrate else initial_command(spec, command)
+    return min(max(value, command_map.activation_lower), command_map.activation_upper)
 
 
 def activation_signals(model: Elements) -> dict[str, str]:
@@ -113,10 +115,10 @@ def activation_signals(model: Elements) -> dict[str, str]:
     found: dict[str, str] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
-        own = any(variable.name == ACTIVATION for variable in kind.variables)
+        has_variable = any(variable.name == ACTIVATION for variable in kind.variables)
         for number, (command, label) in enumerate(zip(kind.commands, command_names(spec), strict=True)):
-            given = map_of(spec, command)
-            if given is not None and given.has_activation or own and number == 0:
+            command_map = map_of(spec, command)
+            if command_map is not None and command_map.has_activation or has_variable and number == 0:
                 found[label] = _activation_signal(spec, command)
     return found
 
@@ -126,10 +128,10 @@ def _activation_signal(spec: ActuatorSpec, command: str) -> str:
     return f"{kind.prefix}.{spec.label}.{'' if command == kind.commands[0] else command + '_'}{ACTIVATION}"
 
 
-def is_late(spec: ActuatorSpec) -> bool:
+def has_delay(spec: ActuatorSpec) -> bool:
     """Return whether an actuator's commands have a delay, a lag or an integrator."""
     maps: dict[str, CommandMap] = spec.params.get(MAPS, {})
-    return delay_of(spec) is not None or any(own.has_activation for own in maps.values())
+    return delay_of(spec) is not None or any(command_map.has_activation for command_map in maps.values())
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
@@ -144,6 +146,6 @@ def checked_delay(element: str, delay: Any, max_delay: Any) -> dict[str, Any]:
         ModelError: ``delay`` is negative or above ``max_delay``, or ``max_delay`` is not positive.
     """
     time = validate.not_negative(element, "delay", delay)
-    most = time if max_delay is None else validate.positive(element, "max_delay", max_delay)
-    validate.up_to(element, "delay", time, "max_delay", most, "s")
-    return {"delay": (time, most) if most > 0.0 else None}
+    longest = time if max_delay is None else validate.positive(element, "max_delay", max_delay)
+    validate.up_to(element, "delay", time, "max_delay", longest, "s")
+    return {"delay": (time, longest) if longest > 0.0 else None}

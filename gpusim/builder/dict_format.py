@@ -17,7 +17,7 @@ _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 LISTS = {"body": "bodies"}
 """Type of element -> name of the builder's list."""
-_FIX = "give what ModelBuilder.to_dict returned"
+_FIX = "give the result of ModelBuilder.to_dict"
 Self = TypeVar("Self", bound="DictFormat")
 
 
@@ -28,7 +28,8 @@ class DictFormat:
         """Return the builder's content as JSON types: strings, numbers, lists and dictionaries.
 
         ``json.dumps(builder.to_dict(), allow_nan=False)`` works. :meth:`from_dict` returns a builder with a
-        bit-identical model. The dictionary includes meshes, and elements still share meshes after :meth:`from_dict`.
+        bit-identical model. The dictionary includes meshes. :meth:`from_dict` restores which elements share a
+        mesh.
 
         Raises:
             ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.
@@ -70,7 +71,7 @@ def _check_head(data: Any) -> None:
         raise validate.fail("ModelBuilder.from_dict", "the data are not a model", _FIX)
     if data.get("version") != VERSION:
         rule = f"version = {data.get('version')!r} is unknown, and this gpusim reads version {VERSION}"
-        raise validate.fail("ModelBuilder.from_dict", rule, "use the gpusim that wrote it, or a newer one")
+        raise validate.fail("ModelBuilder.from_dict", rule, "use the gpusim that wrote it, or a newer version")
 
 
 def _check(made: Any) -> None:

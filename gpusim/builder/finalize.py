@@ -16,9 +16,9 @@ from gpusim.builder.commands import (
     applied_names,
     command_hints,
     command_names,
-    first_acting,
-    first_command,
-    is_late,
+    has_delay,
+    initial_activation,
+    initial_command,
     map_of,
     operator_commands,
 )
@@ -96,7 +96,7 @@ def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> 
     groups = [_group(kind, specs[kind], axes[kind], controls, numbers) for kind in specs]
     for group in groups:
         group.type.check_together({other.type.name: other for other in groups})
-    _place_clamped(groups)
+    _number_clamped(groups)
     _number_coupled(groups, reached)
     return Model(
         **{f.name: getattr(builder, f.name) for f in fields(Elements)},
@@ -140,15 +140,15 @@ def _by_kind(specs: list[_Spec]) -> dict[str, list[_Spec]]:
 def _controls(actuators: list[ActuatorSpec]) -> dict[str, int]:
     """Return the column of each command in ``sim.control``, by command label."""
     names = [name for spec in actuators for name in applied_names(spec)]
-    names += [name for spec in actuators if is_late(spec) for name in command_names(spec)]
+    names += [name for spec in actuators if has_delay(spec) for name in command_names(spec)]
     return {name: column for column, name in enumerate(names)}
 
 
 def _default_controls(actuators: list[ActuatorSpec]) -> Array:
-    late = [spec for spec in actuators if is_late(spec)]
+    late = [spec for spec in actuators if has_delay(spec)]
     values = [
         first(spec, command)
-        for first, specs in ((first_acting, actuators), (first_command, late))
+        for first, specs in ((initial_activation, actuators), (initial_command, late))
         for spec in specs
         for command in actuator_type(spec.kind).commands
     ]
@@ -164,17 +164,17 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
             rows[:2, controls[label]] = hints.lower, hints.upper
     for spec in builder.actuators:
         for command, label in zip(actuator_type(spec.kind).commands, applied_names(spec), strict=True):
-            own = map_of(spec, command)
-            if own is not None:
-                ends = actuator_type(spec.kind).ui_hints(builder, spec, command).acting_range(own.acting())
-                rows[:, controls[label]] = *ends, own.factor, own.offset or -0.0
+            command_map = map_of(spec, command)
+            if command_map is not None:
+                ends = actuator_type(spec.kind).ui_hints(builder, spec, command).acting_range(command_map.acting())
+                rows[:, controls[label]] = *ends, command_map.factor, command_map.offset or -0.0
     for diagram in builder.diagrams:
         for item in diagram.operator_inputs:
             rows[:2, controls[item.label]] = item.lower, item.upper
     return rows
 
 
-def _bind(bound: dict[str, str], element: str, item: OperatorInput) -> None:
+def _reserve_keys(bound: dict[str, str], element: str, item: OperatorInput) -> None:
     """Reserve the keys and the gamepad axis or button of an operator input."""
     part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
     for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
@@ -197,7 +197,7 @@ def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
                 rule = f"its input '{item.label}' has the label of another command"
                 raise validate.fail(element, rule, "give the block another name, or a label")
             controls[item.label] = len(controls)
-            _bind(bound, element, item)
+            _reserve_keys(bound, element, item)
             defaults.append(item.default)
     for diagram in diagrams:
         for label in diagram.driven:
@@ -205,7 +205,7 @@ def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
             if label not in controls:
                 raise ModelError(f"{element}: {unknown_name('command', label, controls)}")
             if label in driver:
-                rule = f"gives the command '{label}', as diagram '{driver[label]}' does"
+                rule = f"sets the command '{label}', which diagram '{driver[label]}' also sets"
                 raise validate.fail(element, rule, "give it by one of them")
             driver[label] = diagram.label
     return np.array(defaults, dtype=np.float64)
@@ -251,7 +251,7 @@ def _group(
     return group
 
 
-def _place_clamped(groups: list[Group]) -> None:
+def _number_clamped(groups: list[Group]) -> None:
     """Number the actuators with an effort limit on each axis row, in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
@@ -264,7 +264,7 @@ def _place_clamped(groups: list[Group]) -> None:
             if count[axis] > MAX_CLAMPED:
                 raise validate.fail(
                     group.specs[n].element,
-                    f"is actuator {count[axis]} with a separate limit on one coordinate, which takes {MAX_CLAMPED}",
+                    f"is actuator {count[axis]} with an effort limit on one coordinate; the maximum is {MAX_CLAMPED}",
                     "join some of them into one with the sum of their gains and limits",
                 )
 
@@ -362,13 +362,13 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         constraint_joint=np.array([c.joint for c in constraints], dtype=np.int64),
         swept=np.zeros(count, dtype=bool),
         row_used=used,
-        body_sides=_body_sides(bodies, dynamic),
+        body_sides=_slots_by_body(bodies, dynamic),
         dynamic=dynamic,
         conveyor=np.array([b.conveyor for b in builder.bodies] + [False]),
     )
 
 
-def _body_sides(bodies: Array, dynamic: Array) -> Array:
+def _slots_by_body(bodies: Array, dynamic: Array) -> Array:
     """Return a table with one row per body: the constraint slots that contain the body."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
@@ -376,8 +376,8 @@ def _body_sides(bodies: Array, dynamic: Array) -> Array:
         for s in range(slots):
             if dynamic[bodies[c, s]]:
                 sides[bodies[c, s]].append(c * slots + s)
-    most = max((len(s) for s in sides), default=0)
-    table = np.full((len(sides), most), count * slots, dtype=np.int64)
+    width = max((len(s) for s in sides), default=0)
+    table = np.full((len(sides), width), count * slots, dtype=np.int64)
     for b, own in enumerate(sides):
         table[b, : len(own)] = own
     return table

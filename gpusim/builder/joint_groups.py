@@ -47,13 +47,13 @@ def swept_constraints(model: Model) -> Array:
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):
-        asked = _asked(model.joints[j] for c in group if (j := int(t.constraint_joint[c])) >= 0)
+        asked = _solver_argument(model.joints[j] for c in group if (j := int(t.constraint_joint[c])) >= 0)
         swept[group] = asked == "colored" if asked else _is_track(model, group)
     return swept
 
 
 def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
-    """Return groups of constraints that dynamic bodies connect.
+    """Return the groups of constraints that are connected by dynamic bodies.
 
     Args:
         bodies: bodies of each constraint (constraints, slots).
@@ -77,7 +77,7 @@ def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
     return list(found.values())
 
 
-def _asked(joints: Iterable[JointSpec]) -> str:
+def _solver_argument(joints: Iterable[JointSpec]) -> str:
     """Return the argument ``solver`` of the joints of a group, or an empty string."""
     first: dict[str, JointSpec] = {}
     for joint in joints:

@@ -92,16 +92,16 @@ class Encoder:
         if _DIAGRAMS.get(name) == type(value).__module__:
             layout = importlib.import_module("gpusim.control.files").layout(value)
             return {"$diagram": name, **self.encode(element, layout)}
-        place = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix(_ROOT)
-        if _record_type(place) is not type(value):
+        type_name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix(_ROOT)
+        if _record_type(type_name) is not type(value):
             fix = "leave it out, or add it after ModelBuilder.from_dict"
-            raise validate.fail(element, f"a {name} is not kept by files", fix)
+            raise validate.fail(element, f"a {name} cannot be saved", fix)
         owner = str(getattr(value, "element", "") or f"{element} {name}")
-        return {"$type": place} | {key: self.encode(owner, item) for key, item in vars(value).items()}
+        return {"$type": type_name} | {key: self.encode(owner, item) for key, item in vars(value).items()}
 
     def _array(self, element: str, value: Array) -> Any:
         if value.dtype not in _DTYPES:
-            raise validate.fail(element, f"an array of {value.dtype} is not kept by files", "give float64 or int64")
+            raise validate.fail(element, f"an array of {value.dtype} cannot be saved", "give float64 or int64")
         if value.flags.writeable or value.size <= _SMALL:
             return _plain_array(value)
         if id(value) not in self._known:
@@ -132,12 +132,12 @@ class Decoder:
 
     def __init__(self, arrays: Any) -> None:
         if not isinstance(arrays, list):
-            raise validate.fail("arrays", f"{arrays!r} is not a list", "give what ModelBuilder.to_dict returned")
+            raise validate.fail("arrays", f"{arrays!r} is not a list", "give the result of ModelBuilder.to_dict")
         self._depth = 0
         self._arrays = [self.decode(f"arrays, number {k}", item) for k, item in enumerate(arrays)]
         for item in self._arrays:
             if not isinstance(item, np.ndarray):
-                raise validate.fail("arrays", f"{item!r} is not an array", "give what ModelBuilder.to_dict returned")
+                raise validate.fail("arrays", f"{item!r} is not an array", "give the result of ModelBuilder.to_dict")
             item.setflags(write=False)
 
     def decode(self, element: str, value: Any) -> Any:
@@ -271,9 +271,9 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 @functools.cache
-def _record_type(place: str) -> type | None:
+def _record_type(type_name: str) -> type | None:
     """Return the dataclass for a path such as "contact.material.Material", or None if the path is unknown."""
-    module, _, name = place.rpartition(".")
+    module, _, name = type_name.rpartition(".")
     if module.partition(".")[0] not in _PACKAGES:
         return None
     try:
@@ -284,4 +284,4 @@ def _record_type(place: str) -> type | None:
 
 
 def _broken(element: str, rule: str) -> ModelError:
-    return validate.fail(element, rule, "give what ModelBuilder.to_dict returned")
+    return validate.fail(element, rule, "give the result of ModelBuilder.to_dict")

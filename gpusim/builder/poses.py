@@ -56,17 +56,17 @@ def add_pose(
         for name in given:
             if name not in names:
                 raise ModelError(f"{element}: {unknown_name(kind, name, names)}")
-    placed, posed, commanded, active = (given for _, given, _ in parts)
-    for name, xform in posed.items():
+    by_joint, by_body, by_command, by_activation = (given for _, given, _ in parts)
+    for name, xform in by_body.items():
         if not isinstance(xform, Transform):
             rule = f"the pose of body '{name}' is {xform!r:.60}"
             raise validate.fail(element, rule, "give a gpusim.Transform")
     spec = PoseSpec(
         label,
-        {name: _coordinates(element, by_label[name], value) for name, value in placed.items()},
-        posed,
-        {name: validate.number(element, f"command '{name}'", value) for name, value in commanded.items()},
-        {name: validate.number(element, f"activation '{name}'", value) for name, value in active.items()},
+        {name: _coordinates(element, by_label[name], value) for name, value in by_joint.items()},
+        by_body,
+        {name: validate.number(element, f"command '{name}'", value) for name, value in by_command.items()},
+        {name: validate.number(element, f"activation '{name}'", value) for name, value in by_activation.items()},
     )
     if not (spec.joints or spec.bodies or spec.commands or spec.activations):
         raise validate.fail(element, "it sets nothing", "give joints, bodies, commands or activations")

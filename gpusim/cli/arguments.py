@@ -75,7 +75,7 @@ TargetArgument = Annotated[
     str,
     typer.Argument(
         metavar="SCENE|FILE",
-        help="A scene ('gpusim list' shows them), a model file (.urdf, .xml, .sdf, .usd), a machine's .yaml file, "
+        help="A scene (see 'gpusim list'), a model file (.urdf, .xml, .sdf, .usd), a machine's .yaml file, "
         "machine.py with build(), or module:function.",
     ),
 ]
@@ -89,21 +89,21 @@ DrawnArgument = Annotated[
 ]
 SettingsOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene; may be given many times."),
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the scene. You can repeat this option."),
 ]
 DtOption = Annotated[float | None, typer.Option(help="Time step, s (default: the scene's).")]
-BackendOption = Annotated[Backend, typer.Option(help="Where to run; auto takes cuda for many worlds, else native.")]
-NumWorldsOption = Annotated[int, typer.Option(help="Copies of the scene, side by side.")]
-MaxWorldsOption = Annotated[int, typer.Option(help="Largest number of worlds to draw.")]
+BackendOption = Annotated[Backend, typer.Option(help="Backend. auto selects cuda for many worlds, else native.")]
+NumWorldsOption = Annotated[int, typer.Option(help="Number of copies of the scene (worlds).")]
+MaxWorldsOption = Annotated[int, typer.Option(help="Maximum number of worlds to draw.")]
 WorldOption = Annotated[int | None, typer.Option(help="Draw this world alone.")]
 CameraOption = Annotated[
     str | None,
     typer.Option(
         metavar="X,Y,Z,TX,TY,TZ|VIEW|CAMERA",
-        help="Eye and target, m, a view (scene, fit, front, back, left, right, top), or a camera of the model.",
+        help="Eye and target (m), a view (scene, fit, front, back, left, right, top), or a camera of the model.",
     ),
 ]
-FollowOption = Annotated[str | None, typer.Option(metavar="BODY", help="Let the camera go along with this body.")]
+FollowOption = Annotated[str | None, typer.Option(metavar="BODY", help="Move the camera with this body.")]
 OverlayOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -112,7 +112,7 @@ OverlayOption = Annotated[
         help="Draw over the scene: contacts, joints, mass, colors, boxes, wireframe, labels, pressure, profile, rays.",
     ),
 ]
-VisualsOption = Annotated[bool, typer.Option(help="Draw robots as their makers painted them, or by what collides.")]
+VisualsOption = Annotated[bool, typer.Option(help="Draw the visual shapes of robots, or their collision shapes.")]
 DecorationOption = Annotated[
     bool | None,
     typer.Option(
@@ -126,9 +126,7 @@ FixedBaseOption = Annotated[
     bool, typer.Option("--fixed-base", help="Model files: fix the base and let the joints swing freely.")
 ]
 FloatingOption = Annotated[bool, typer.Option("--floating", help="Model files: let the base float.")]
-PoseOption = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Start in this posture ('gpusim list FILE' shows them).")
-]
+PoseOption = Annotated[str | None, typer.Option(metavar="NAME", help="Start in this posture (see 'gpusim list FILE').")]
 FloorOption = Annotated[bool, typer.Option("--floor", help="Model files: add a plane below the model.")]
 PolicyOption = Annotated[
     Path | None,
@@ -140,25 +138,23 @@ UdpOption = Annotated[
 ]
 ReplayOption = Annotated[
     Path | None,
-    typer.Option(
-        metavar="OPERATOR.JSONL", help="Repeat an operator's commands from a recording of the panel or of Python."
-    ),
+    typer.Option(metavar="OPERATOR.JSONL", help="Replay the commands of an operator recording."),
 ]
 MaxDtOption = Annotated[
-    float | None, typer.Option(metavar="S", help="Steps may grow to this where the computer lags behind.")
+    float | None, typer.Option(metavar="S", help="Maximum step size if the computer is too slow for real time, s.")
 ]
 MotionOption = Annotated[
     Path | None, typer.Option(metavar="MOTION.NPZ", help="Write the motion of all bodies to this file.")
 ]
 MappingOption = Annotated[
-    str, typer.Option(metavar="NAME|FILE", help="What keys and gamepad move: auto, iso, sae, wheeled, or a file.")
+    str, typer.Option(metavar="NAME|FILE", help="Mapping of keys and gamepad: auto, iso, sae, wheeled, or a file.")
 ]
 PanelOption = Annotated[bool, typer.Option("--panel/--no-panel", help="Show the operator panel (Tab hides it).")]
 WebOption = Annotated[bool, typer.Option("--web", help="Serve a page for browsers instead of opening a window.")]
 HostOption = Annotated[
     str, typer.Option(metavar="NAME", help="Address of the page; 0.0.0.0 lets other computers connect.")
 ]
-PortOption = Annotated[int, typer.Option(metavar="N", help="Port of the page; 0 takes a free one.")]
+PortOption = Annotated[int, typer.Option(metavar="N", help="Port of the page; 0 selects a free port.")]
 RerunOption = Annotated[
     str | None,
     typer.Option(
@@ -180,5 +176,5 @@ SaveOption = Annotated[
     Path | None, typer.Option(metavar="RUN.NPZ", help="Write a checkpoint to this file when the run ends.")
 ]
 ResumeOption = Annotated[
-    Path | None, typer.Option(metavar="RUN.NPZ", help="Continue from a checkpoint of --save instead of the start.")
+    Path | None, typer.Option(metavar="RUN.NPZ", help="Continue from a checkpoint that --save has written.")
 ]

@@ -1,4 +1,4 @@
-"""Scene checks of ``gpusim run``: evaluate the checks, or explain why the run cannot evaluate them."""
+"""Scene checks of ``gpusim run``: evaluate the checks, or report why a run cannot evaluate them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TRIAL_STRIDE = 10
 
 
 @dataclass(frozen=True)
-class Found:
+class ChecksResult:
     """Result of a scene's checks.
 
     ``reported`` is the text for the summary table. ``broken`` is an error message, or empty if all checks pass.
@@ -35,15 +35,15 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
     """Return the reasons why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks."""
     found = []
     if options.settings:
-        found.append("they apply to the scene's default parameters, and --set changes them")
+        found.append("they need the scene's default parameters, and --set changes them")
     if options.resume is not None:
-        found.append("they look at a run from its start, and --resume continues one")
+        found.append("they need a run from the start, and --resume continues a run")
     elif options.replay is not None:
-        found.append("--replay commands the scene otherwise than its schedule")
+        found.append("they need the scene's schedule, and --replay replaces it")
     elif steps < scene.duration / dt - 0.5:
         found.append(f"--duration {options.duration:g} ends before the scene's {scene.duration:g} s")
     if options.num_worlds > 1:
-        found.append(f"they look at one world, and --num-worlds is {options.num_worlds}")
+        found.append(f"they need one world, and --num-worlds is {options.num_worlds}")
     if options.signals is not None:
         found.append("they need the scene's signals, and --signals records others")
     return found
@@ -59,7 +59,7 @@ def sampling(scene: Scene, sim: Simulation) -> Sampling:
 
 def find(
     options: RunOptions, scene: Scene, outcome: Outcome, checked: Sampling | None, against: list[str]
-) -> Found | None:
+) -> ChecksResult | None:
     """Evaluate the scene's checks on a finished run. Return None if the scene has no checks.
 
     Args:
@@ -71,17 +71,17 @@ def find(
     """
     if not scene.checks:
         return None
-    if not against and outcome.cut_short:
+    if not against and outcome.ended_early:
         against = [f"the run ended at {outcome.simulated:g} s"]
     if against:
-        return Found(f"not run: {'; '.join(against)}")
+        return ChecksResult(f"not run: {'; '.join(against)}")
     changed = bool(options.config_changes())
     broken, left_out = _broken(scene, checked, changed) if checked is not None else ([], [])
-    others = " (some are made for settings near the scene's own)" if changed else ""
+    others = " (some checks need settings near the scene's defaults)" if changed else ""
     verdict = f"not met: {'; '.join(broken)}{others}" if broken else "all met"
     # With other solver settings, a failed check is printed but is not an error.
     failed = f"checks {verdict}" if broken and not changed else ""
-    return Found("\n".join(([verdict] if len(left_out) < len(scene.checks) else []) + left_out), failed)
+    return ChecksResult("\n".join(([verdict] if len(left_out) < len(scene.checks) else []) + left_out), failed)
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
@@ -99,5 +99,5 @@ def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], 
         except (ArithmeticError, LookupError, ValueError):  # LinAlgError is a ValueError
             if not changed:
                 raise
-            unclear.append(f"not checked: {check.statement}, as {len(recording)} samples are too few for it")
+            unclear.append(f"not checked: {check.statement}, because {len(recording)} samples are too few")
     return broken, unclear

@@ -54,13 +54,13 @@ def sentence(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         text = f"not enough memory ({error or 'the request is too large'}); use fewer worlds or fewer signals"
     elif isinstance(error, OSError) and error.errno in _FULL and error.filename is not None:
-        text = f"{error.filename!r} could not be written ({error.strerror}); make room, or name another folder"
+        text = f"{error.filename!r} could not be written ({error.strerror}); free disk space, or use another folder"
     elif isinstance(error, KeyboardInterrupt | typer.Abort):
         text = "interrupted"
     elif hasattr(error, "format_message"):  # a usage error of typer's parser
         context = getattr(error, "ctx", None)
         command = context.command_path if context else "gpusim"
-        text = _plain(error.format_message().rstrip("."), _given(error))
+        text = _plain(error.format_message().rstrip("."), _rejected_value(error))
         moved = OPTIONS.get(getattr(error, "option_name", ""))
         text += f"; since version 0.2, use {moved}" if moved else f"; see '{command} --help'"
     else:
@@ -85,7 +85,7 @@ def _plain(text: str, given: str) -> str:
     return f"{name}: {what}"
 
 
-def _given(error: BaseException) -> str:
+def _rejected_value(error: BaseException) -> str:
     """Return ", got VALUE" for a rejected option, or an empty string if the error contains no value."""
     problems = getattr(error.__cause__, "errors", None)
     try:
@@ -112,12 +112,12 @@ class CommandGroup(TyperGroup):
             with _signals_as_interrupts():
                 result = super().main(args=args, prog_name=prog_name or "gpusim", **extra)
         except (GpusimError, OSError, MemoryError, KeyboardInterrupt, typer.Abort) as error:
-            _leave(error, args)
+            _exit_with_error(error, args)
         except Exception as error:
             # The parser's exception classes move between releases of typer, so we recognize them by a method.
             if not hasattr(error, "format_message"):
                 raise
-            _leave(error, args)
+            _exit_with_error(error, args)
         sys.exit(result if isinstance(result, int) else DONE)
 
 
@@ -138,7 +138,7 @@ def _signals_as_interrupts() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _leave(error: BaseException, args: Sequence[str] | None) -> None:
+def _exit_with_error(error: BaseException, args: Sequence[str] | None) -> None:
     """Print the error on stderr and exit with its code."""
     text, given = sentence(error), list(sys.argv[1:] if args is None else args)
     if "--json" in given and given[0] != "bench":  # for "bench", --json takes the name of a file

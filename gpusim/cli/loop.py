@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.operator import Operator
 
 _LOOKS = 500
-"""Approximate number of times that a run reads the joint drift and the health."""
+"""Approximate number of reads of joint drift and health in a run."""
 
 _CALL = 0.2
 """Target wall time of one call of ``Simulation.step``, s."""
@@ -93,7 +93,7 @@ class Outcome:
     all_failed: bool = False
 
     @property
-    def cut_short(self) -> bool:
+    def ended_early(self) -> bool:
         """Whether the run ended early, or all its worlds failed."""
         return self.interrupted or self.failure is not None or self.all_failed
 

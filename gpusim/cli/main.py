@@ -68,8 +68,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         from gpusim import __version__
 
         typer.echo(f"gpusim {__version__}")
@@ -80,7 +80,7 @@ def _show_version(wanted: bool) -> None:
 def _root(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
@@ -116,13 +116,13 @@ def _run(
     policy: PolicyOption = None,
     save: SaveOption = None,
     resume: ResumeOption = None,
-    clock: Annotated[bool, typer.Option("--clock", help="Run in real time, and report how late steps began.")] = False,
+    clock: Annotated[bool, typer.Option("--clock", help="Run in real time, and report delays of steps.")] = False,
     udp: UdpOption = None,
 ) -> None:
     """Simulate a scene or a file, show a summary, record signals, and draw plots.
 
     The scene's checks run if you simulate one world for the full duration, from the start, with the scene's own
-    parameters, commands and signals. Otherwise the summary says why the checks did not run. Exit code 0: the run
+    parameters, commands and signals. Otherwise, the summary shows the reason. Exit code 0: the run
     succeeded, with or without warnings. Exit code 1: a world failed, joints came apart by more than 1 cm or 0.02 rad,
     or a check of the scene failed. Exit code 2: invalid input. Exit code 130: the user stopped the run.
     """
@@ -176,7 +176,7 @@ def _sweep(
 def _render(
     target: DrawnArgument,
     out: Annotated[Path, typer.Option(metavar="X.PNG|X.MP4", help="Write a picture or a film to this file.")],
-    time: Annotated[float, typer.Option(help="Simulate up to here first, s.")] = 0.0,
+    time: Annotated[float, typer.Option(help="Start time of the film, or time of the picture, s.")] = 0.0,
     duration: Annotated[float | None, typer.Option(help="Length of a film, s (default: the scene's).")] = None,
     fps: Annotated[float, typer.Option(help="Frames per second of a film.")] = 30.0,
     camera: CameraOption = None,
@@ -217,7 +217,7 @@ def _view(
     settings: SettingsOption = None,
     backend: BackendOption = Backend.auto,
     dt: DtOption = None,
-    speed: Annotated[float, typer.Option(help="Simulated per real time, 0.1 to 4.")] = 1.0,
+    speed: Annotated[float, typer.Option(help="Simulated time divided by real time, 0.1 to 4.")] = 1.0,
     max_dt: MaxDtOption = None,
     camera: CameraOption = None,
     follow: FollowOption = None,
@@ -229,7 +229,7 @@ def _view(
     max_worlds: MaxWorldsOption = 16,
     size: Annotated[str, typer.Option(metavar="WIDTHxHEIGHT", help="Of the window.")] = "960x540",
     quality: QualityOption = Quality.auto,
-    paused: Annotated[bool, typer.Option("--paused", help="Wait for the space bar.")] = False,
+    paused: Annotated[bool, typer.Option("--paused", help="Start paused. The space bar continues.")] = False,
     duration: Annotated[float | None, typer.Option(help="Close after this time, s.")] = None,
     record: MotionOption = None,
     panel: PanelOption = True,
@@ -280,8 +280,10 @@ def _list(
 def _check(
     target: TargetArgument,
     settings: SettingsOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Findings that act on motion or contacts fail too.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, errors too.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Also fail if a finding affects motion or contacts.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, including errors.")] = False,
     against: Annotated[
         str | None, typer.Option(metavar="mujoco", help="Compare poses, mass matrix and motion (MJCF and URDF).")
     ] = None,
@@ -306,7 +308,7 @@ def _check(
 @app.command("diagram")
 def _diagram(
     target: Annotated[
-        str, typer.Argument(metavar="SCENE|FILE", help="A scene ('gpusim list' shows them) or a diagram's .yaml file.")
+        str, typer.Argument(metavar="SCENE|FILE", help="A scene (see 'gpusim list') or a diagram's .yaml file.")
     ],
     label: Annotated[
         str | None, typer.Option(metavar="NAME", help="Label of the diagram, if the scene has several.")
@@ -339,12 +341,12 @@ def _bench(
     backend: BackendOption = Backend.auto,
     dtype: Annotated[Precision, typer.Option(help="Precision of velocities and impulses.")] = Precision.float32,
     threads: Annotated[int | None, typer.Option(help="Threads of the native backend (default: all cores).")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Short, noisy and with fewer worlds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Shorter, less precise runs with fewer worlds.")] = False,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Also print where a step's time goes (fused and staged launch).")
+        bool, typer.Option("--profile", help="Also print the time of each stage of a step (fused and staged launch).")
     ] = False,
     json: Annotated[Path | None, typer.Option(metavar="FILE.json", help="Write the results to this file.")] = None,
-    show: Annotated[bool, typer.Option("--list", help="Show the workloads and leave.")] = False,
+    show: Annotated[bool, typer.Option("--list", help="Show the workloads and exit.")] = False,
 ) -> None:
     """Measure the speed of this computer on named workloads, or on a scene or a file."""
     from gpusim.bench.main import bench, show_workloads
@@ -364,9 +366,7 @@ def _bench(
 def _doctor(
     headers: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Write the kernels' generated sources there, for editors and readers, and do no more."
-        ),
+        typer.Option(metavar="DIR", help="Only write the kernels' generated sources to this folder."),
     ] = None,
 ) -> None:
     """Check this computer's setup: Python packages, compiler, GPU, and which backends work."""

@@ -231,21 +231,21 @@ def _positive(option: str, value: float | None, example: str) -> None:
         raise OptionError(f"{option} {rule}; give e.g. {option} {example}")
 
 
-def _at_least(option: str, value: int | None, least: int) -> None:
-    if value is not None and value < least:
-        raise OptionError(f"{option} must be at least {least}, got {value}; give e.g. {option} {max(least, 1)}")
+def _at_least(option: str, value: int | None, minimum: int) -> None:
+    if value is not None and value < minimum:
+        raise OptionError(f"{option} must be at least {minimum}, got {value}; give e.g. {option} {max(minimum, 1)}")
 
 
-def picture_size(text: str, least: int, example: str) -> tuple[int, int]:
+def picture_size(text: str, min_size: int, example: str) -> tuple[int, int]:
     """Parse ``WIDTHxHEIGHT`` into the width and height (pixels) of a picture or a window.
 
     Raises:
-        OptionError: the format is wrong, or a number is below ``least`` or above LARGEST_PICTURE.
+        OptionError: the format is wrong, or a number is below ``min_size`` or above LARGEST_PICTURE.
     """
     match = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text.strip().lower())
     width, height = (int(match.group(1)), int(match.group(2))) if match else (0, 0)
-    if not (least <= min(width, height) and max(width, height) <= LARGEST_PICTURE):
+    if not (min_size <= min(width, height) and max(width, height) <= LARGEST_PICTURE):
         raise OptionError(
-            f"--size {text!r} must be WIDTHxHEIGHT, {least} to {LARGEST_PICTURE} each; give e.g. {example}"
+            f"--size {text!r} must be WIDTHxHEIGHT, {min_size} to {LARGEST_PICTURE} each; give e.g. {example}"
         )
     return width, height

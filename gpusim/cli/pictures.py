@@ -39,28 +39,28 @@ class PictureOptions:
     decoration: bool | None = None
     visuals: bool = True
 
-    def check(self, least: int) -> None:
+    def check(self, min_size: int) -> None:
         """Check everything that can be checked without the model.
 
         Args:
-            least: minimum width and height of the picture (pixels).
+            min_size: minimum width and height of the picture (pixels).
 
         Raises:
             OptionError, UnknownNameError, ViewerError: an option is invalid.
         """
-        self.points(least)
+        self.points(min_size)
         self._eye()
         self.overlay_names()
         if self.max_worlds < 1:
             raise OptionError(f"--max-worlds must be at least 1, got {self.max_worlds}; give e.g. 16")
 
-    def points(self, least: int) -> tuple[int, int]:
+    def points(self, min_size: int) -> tuple[int, int]:
         """Return the width and height (pixels).
 
         Raises:
             OptionError: the format is not WIDTHxHEIGHT, or a number is too small or too large.
         """
-        return picture_size(self.size, least, "640x360")
+        return picture_size(self.size, min_size, "640x360")
 
     def overlay_names(self) -> frozenset[str]:
         """Return the names of the overlays. Each ``--overlay`` option may list several names, separated by commas.
@@ -116,9 +116,9 @@ class PictureOptions:
             OptionError: the world does not exist.
         """
         if self.world is not None and self.world not in numbers:
-            rule = f"is not among {len(numbers)} worlds; they count from 0"
+            rule = f"is not among {len(numbers)} worlds, whose numbers start at 0"
             if numbers != range(len(numbers)):
-                rule = f"was not recorded; there {'is' if len(numbers) == 1 else 'are'} {_listed(numbers)}"
+                rule = f"was not recorded; the recording has {_listed(numbers)}"
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
@@ -133,7 +133,7 @@ class PictureOptions:
         count, drawn = len(numbers), min(len(numbers), self.max_worlds)
         if drawn < count:
             what = f"world{'s' if drawn > 1 else ''} {_listed(numbers[:drawn])} of {count}"
-            note(f"drawing {what}; --max-worlds {count} draws all of them, --world N one alone")
+            note(f"drawing {what}; --max-worlds {count} draws all of them, --world N draws one")
         return list(range(drawn))
 
 

@@ -147,12 +147,12 @@ def probe_package(name: str, purpose: str = "", hint: str = "", module: str = ""
         hint: how to install the package, by default ``pip install --upgrade`` with the distribution's name.
         module: name of the module to import, by default the name of the distribution.
     """
-    least = LEAST.get(name, "0")
-    hint = hint or ("pip install --upgrade " + (f'"{name}>={least}"' if name in LEAST else name))
+    minimum = LEAST.get(name, "0")
+    hint = hint or ("pip install --upgrade " + (f'"{name}>={minimum}"' if name in LEAST else name))
     try:
         found = version(name)
-        if version_key(found) < version_key(least):
-            return Finding(name, False, f"{found} is older than {least}", hint)
+        if version_key(found) < version_key(minimum):
+            return Finding(name, False, f"{found} is older than {minimum}", hint)
         importlib.import_module(module or name)
     except PackageNotFoundError:
         return Finding(name, False, purpose or "not installed", hint)
@@ -269,18 +269,18 @@ def probe_display() -> Finding:
     names = " and ".join(f"{name}={os.environ[name]}" for name in _DISPLAYS if os.environ.get(name))
     if sys.platform.startswith("linux") and not names:
         return Finding("display", False, f"{purpose}; neither {' nor '.join(_DISPLAYS)} is set")
-    trouble, said = run_child(_DISPLAY_CODE)
+    trouble, report = run_child(_DISPLAY_CODE)
     if trouble:
         return Finding("display", False, f"{names or 'none that opens'}, {purpose}; {trouble}")
-    return Finding("display", True, ", ".join(filter(None, (names, said))))
+    return Finding("display", True, ", ".join(filter(None, (names, report))))
 
 
 def probe_picture() -> Finding:
     """Draw a ball offscreen."""
-    trouble, said = run_child(_PICTURE_CODE)
+    trouble, report = run_child(_PICTURE_CODE)
     if trouble:
         return Finding("drawing", False, f"pictures off screen; {trouble}", "install a graphics driver, or Mesa")
-    return Finding("drawing", True, f"off screen: {said}")
+    return Finding("drawing", True, f"off screen: {report}")
 
 
 def run_child(code: str) -> tuple[str, str]:
@@ -297,14 +297,14 @@ def run_child(code: str) -> tuple[str, str]:
             command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT, env=environment
         )
     except subprocess.TimeoutExpired:
-        return f"it hangs: nothing after {TIMEOUT:g} s", ""
+        return f"it does not answer within {TIMEOUT:g} s", ""
     except OSError as error:
         return f"no process can be started ({error})", ""
-    said, trouble = (text.strip().rpartition("\n")[2].strip() for text in (done.stdout, done.stderr))
+    report, trouble = (text.strip().rpartition("\n")[2].strip() for text in (done.stdout, done.stderr))
     if done.returncode == 0:
-        return "", said
+        return "", report
     if done.returncode == _REFUSED:
-        return said, ""
+        return report, ""
     if done.returncode < 0:
         return f"it crashes ({signal.Signals(-done.returncode).name})", ""
     return trouble or f"it ends with code {done.returncode}", ""

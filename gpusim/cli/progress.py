@@ -52,8 +52,8 @@ def reported(name: str, total: int, printed: Callable[[int], str]) -> Iterator[R
     if not sys.stderr.isatty():
 
         def line(done: int, wall: float) -> None:
-            left = timedelta(seconds=round(wall * (total - done) / done))
-            note(f"{name}: {100.0 * done / total:.3g} %, {printed(done)}, about {left} left")
+            remaining = timedelta(seconds=round(wall * (total - done) / done))
+            note(f"{name}: {100.0 * done / total:.3g} %, {printed(done)}, about {remaining} left")
 
         yield Report(line, FIRST, EVERY)
         return

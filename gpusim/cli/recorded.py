@@ -51,7 +51,7 @@ def recorded_motion(path: str) -> Motion:
     """
     motion = load_motion(path)
     if not motion.complete:
-        note(f"{path}: was broken off after {motion.duration:.2f} s; these are available")
+        note(f"{path}: was interrupted after {motion.duration:.2f} s; these seconds are available")
     return motion
 
 
@@ -87,7 +87,7 @@ def _found(recorded: str, path: str) -> str:
         return recorded
     sibling = Path(path).parent / target.name
     if not sibling.is_file():
-        raise ModelError(f"recording {path!r}: its file {file!r} is gone; put it next to the recording")
+        raise ModelError(f"recording {path!r}: its file {file!r} is missing; put it next to the recording")
     return f"{sibling}{f':{function}' if function else ''}"
 
 

@@ -45,11 +45,10 @@ class Replay:
         recording, element = self.recording, f"--replay: {str(self.path)!r}"
         if recording.scene != scene.name:
             made = f"scene {recording.scene!r}" if recording.scene else "a model without a scene"
-            raise OptionError(f"{element} was recorded with {made}, and this is {scene.name!r}; name the same one")
+            raise OptionError(f"{element} was recorded with {made}, and this is {scene.name!r}; give the same scene")
         if recording.time > 0.5 * recording.dt:
             raise OptionError(
-                f"{element} begins at {recording.time:g} s of its run and lacks what happened before; "
-                "record again, starting at a reset"
+                f"{element} begins at {recording.time:g} s, so earlier commands are missing; record again from a reset"
             )
         if not recording.steps:
             raise OptionError(f"{element} ends before its first step; record it again")
@@ -104,7 +103,7 @@ class Replay:
         other = [name for name, value in here.items() if then.get(name, value) != value]
         if other:
             reported = ", ".join(f"{name} {then[name]} (here {here[name]})" for name in other)
-            note(f"--replay: {str(self.path)!r} was recorded with {reported}; this run will not repeat its bits")
+            note(f"--replay: {str(self.path)!r} was recorded with {reported}; this run will not be bit-identical")
 
 
 def load_replay(options: RunOptions) -> Replay | None:

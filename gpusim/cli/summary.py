@@ -73,15 +73,19 @@ def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
 
 
 def _pairs(sim: Simulation) -> str:
-    most = int(np.max(sim.read("sim.pair_peak", numpy=True)))
-    return f"at most {most}, of {sim.runtime.capacity.places} places"
+    peak = int(np.max(sim.read("sim.pair_peak", numpy=True)))
+    return f"at most {peak}, capacity {sim.runtime.capacity.places}"
 
 
-def parted(drift: float, tilt: float) -> str:
+def joint_failure(drift: float, tilt: float) -> str:
     """Return an error text if the joint errors ``drift`` (m) or ``tilt`` (rad) are too large, else an empty string."""
     if not drift <= DRIFT_TOO_FAR:
-        return f"joints came {drift:.3g} m apart; take a smaller step"
-    return "" if tilt <= TILT_TOO_FAR else f"a locked rotation of a joint is {tilt:.3g} rad off; take a smaller step"
+        return f"joints came {drift:.3g} m apart; use a smaller step"
+    return (
+        ""
+        if tilt <= TILT_TOO_FAR
+        else f"a locked rotation of a joint has an error of {tilt:.3g} rad; use a smaller step"
+    )
 
 
 def _health(sim: Simulation, outcome: Outcome) -> str:
@@ -91,7 +95,7 @@ def _health(sim: Simulation, outcome: Outcome) -> str:
         return "failed"
     if good < worlds:
         return f"{good} of {worlds} worlds good"
-    if wrong := parted(outcome.drift, outcome.tilt):
+    if wrong := joint_failure(outcome.drift, outcome.tilt):
         return f"bad: {wrong}"
     reported = [*sim.runtime.capacity.report(), *sim.runtime.accuracy.report()]
     if reported:

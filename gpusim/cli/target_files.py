@@ -37,12 +37,12 @@ _MACHINES = (".yaml", ".yml")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 XACRO = ".xacro"
 """Suffix of xacro files, the only model files with arguments."""
-_HELD = (".urdf", XACRO)
+_SERVO_FORMATS = (".urdf", XACRO)
 """Types of model files whose joints gpusim holds with servos."""
 _LINES_IN_A_PANEL = 8
 _MAX_FINDINGS = 10
 _SLIDING = "prismatic"
-_TURNING = ("revolute", "continuous")
+_ROTARY_KINDS = ("revolute", "continuous")
 
 
 def kind_of(target: str) -> str | None:
@@ -111,16 +111,16 @@ def model_scene(
     else:
         reports.append(report)
     if not builder.bodies and not still:
-        fix = "name a file with bodies" if fixed_base is False else "give --floating to free its base"
+        fix = "give a file with bodies" if fixed_base is False else "give --floating to free its base"
         raise OptionError(f"{path!r}: everything in the file is fixed to the world, so nothing can move; {fix}")
-    held = hold and Path(path).suffix.lower() in _HELD and not builder.actuators
+    held = hold and Path(path).suffix.lower() in _SERVO_FORMATS and not builder.actuators
     if held:
         add_holding_servos(builder, report)
     if floor:
         add_floor(builder)
-    turning = [joint.label for joint in report.joints.values() if joint.kind in _TURNING]
+    rotary = [joint.label for joint in report.joints.values() if joint.kind in _ROTARY_KINDS]
     sliding = [joint.label for joint in report.joints.values() if joint.kind == _SLIDING]
-    plots = _panels("joint angles", "rad", turning) + _panels("joint positions", "m", sliding)
+    plots = _panels("joint angles", "rad", rotary) + _panels("joint positions", "m", sliding)
     return Scene(
         name=report.robot_name or Path(path).stem,
         description="held at its zero pose" if held else "swinging from its base" if report.fixed_base else "free",
@@ -136,7 +136,7 @@ def _semantics(path: str) -> Path | None:
     file = Path(path)
     name = file.name.removesuffix(XACRO).removesuffix(".urdf")
     found = file.with_name(f"{name}.srdf")
-    return found if file.suffix.lower() in _HELD and found.is_file() else None
+    return found if file.suffix.lower() in _SERVO_FORMATS and found.is_file() else None
 
 
 def add_still_body(scene: Scene) -> None:
@@ -295,10 +295,12 @@ def _run(target: str, action: Callable[[], Any]) -> Any:
         if isinstance(error, SyntaxError):
             line: int | None = error.lineno
         else:
-            own = [f for f in traceback.extract_tb(error.__traceback__) if "gpusim" not in Path(f.filename).parts[:-1]]
-            line = own[-1].lineno if own else None
-        place = f" line {line}" if line else ""
-        raise OptionError(f"{target!r}{place}: {type(error).__name__}: {error}; correct it") from error
+            frames = [
+                f for f in traceback.extract_tb(error.__traceback__) if "gpusim" not in Path(f.filename).parts[:-1]
+            ]
+            line = frames[-1].lineno if frames else None
+        position = f" line {line}" if line else ""
+        raise OptionError(f"{target!r}{position}: {type(error).__name__}: {error}; fix the file") from error
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

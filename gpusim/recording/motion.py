@@ -212,7 +212,7 @@ class MotionRecorder(Closing):
         self._block["orientation"] = np.asarray(state["orientation"])[chosen, :count]
         if self.header.signals:
             parts = [
-                np.asarray(state[name])[np.ix_(chosen, [place for at in wires.values() for place in at])]
+                np.asarray(state[name])[np.ix_(chosen, [index for at in wires.values() for index in at])]
                 for name, wires in self._wires
             ]
             self._block["signals"] = np.concatenate(parts, axis=1)
@@ -294,12 +294,12 @@ def load_motion(path: str | os.PathLike[str]) -> Motion:
         reason = error.strerror or error
         raise ModelError(f"recording {str(file)!r} cannot be read ({reason}); check its permissions") from error
     if not len(motion):
-        raise ModelError(f"recording {str(file)!r} was broken off before its first frame; record it again")
+        raise ModelError(f"recording {str(file)!r} was interrupted before its first frame; record it again")
     good = _good_frames(motion)
     if good < len(motion) and (motion.complete or not good):
         raise ModelError(
-            f"recording {str(file)!r} is damaged: in frame {good} of {len(motion)} the time does not grow or a pose is "
-            "not finite; record it again"
+            f"recording {str(file)!r} is damaged: in frame {good} of {len(motion)} the time does not increase or a "
+            "pose is not finite; record it again"
         )
     return motion if good == len(motion) else motion.cut(good)
 
@@ -376,7 +376,7 @@ def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
     if "time" not in names:
         return _no_recording(file, "it holds other arrays")
     return ModelError(
-        f"recording {str(file)!r} holds signals but not the poses of bodies, so it cannot be drawn; "
+        f"recording {str(file)!r} contains signals but no poses of bodies, so it cannot be drawn; "
         "record a motion with 'gpusim view SCENE --record FILE.npz', or render the scene itself"
     )
 
@@ -386,7 +386,7 @@ def _header(text: bytes, file: Path) -> MotionHeader:
         values = json.loads(text)
         found = values["format"]
     except (ValueError, TypeError, LookupError, RecursionError) as error:
-        raise _no_recording(file, "it does not begin like one") from error
+        raise _no_recording(file, "it has no header") from error
     if found != FORMAT:
         raise ModelError(
             f"recording {str(file)!r} has the format {found!r}, and this version of gpusim reads {FORMAT!r}; "

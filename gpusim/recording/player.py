@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
 
 
-def between(first: Array, second: Array, share: float) -> Array:
-    """Interpolate linearly from ``first`` (share 0) to ``second`` (share 1)."""
-    blend: Array = first + share * (second - first)
+def between(first: Array, second: Array, fraction: float) -> Array:
+    """Interpolate linearly from ``first`` (fraction 0) to ``second`` (fraction 1)."""
+    blend: Array = first + fraction * (second - first)
     return blend
 
 
-def slerp(first: Array, second: Array, share: float) -> Array:
+def slerp(first: Array, second: Array, fraction: float) -> Array:
     """Interpolate unit quaternions (..., 4) at constant angular velocity along the shortest rotation.
 
     Source: K. Shoemake, Animating rotation with quaternion curves, SIGGRAPH 1985.
@@ -31,8 +31,8 @@ def slerp(first: Array, second: Array, share: float) -> Array:
     sine = np.sin(angle)
     near = sine < 1e-6  # interpolate linearly between almost equal quaternions
     with np.errstate(divide="ignore", invalid="ignore"):
-        a = np.where(near, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
-        b = np.where(near, share, np.sin(share * angle) / sine)
+        a = np.where(near, 1.0 - fraction, np.sin((1.0 - fraction) * angle) / sine)
+        b = np.where(near, fraction, np.sin(fraction * angle) / sine)
     mixed = a * first + b * second
     unit: Array = mixed / np.linalg.norm(mixed, axis=-1, keepdims=True)
     return unit
@@ -98,14 +98,14 @@ class MotionPlayer:
         after = min(number + 1, len(self.motion) - 1)
         times = self.motion.time - self.motion.time[0]
         gap = times[after] - times[number]
-        share = float((self._time - times[number]) / gap) if gap > 0.0 else 0.0
+        fraction = float((self._time - times[number]) / gap) if gap > 0.0 else 0.0
         count = len(self.model.bodies)
         position = np.zeros((self.num_worlds, count + 1, 3))
         orientation = np.zeros((self.num_worlds, count + 1, 4))
         orientation[:, count, 3] = 1.0
-        centers, turns = self.motion.center_of_mass, self.motion.orientation
-        position[:, :count] = between(centers[number], centers[after], share)
-        orientation[:, :count] = slerp(turns[number], turns[after], share)
+        centers, orientations = self.motion.center_of_mass, self.motion.orientation
+        position[:, :count] = between(centers[number], centers[after], fraction)
+        orientation[:, :count] = slerp(orientations[number], orientations[after], fraction)
         return {"position": position, "orientation": orientation}
 
     def read_signals(self) -> dict[str, Array]:

@@ -107,5 +107,5 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
     except ModelError:
         raise
     except Reading as error:
-        hint = "give a file of 'gpusim run --out' or gpusim.record"
+        hint = "give a file from 'gpusim run --out' or gpusim.record"
         raise ModelError(f"recording {str(path)!r} cannot be read ({error}); {hint}") from error

@@ -30,7 +30,7 @@ from gpusim.typing import Array
 if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
-_MEMORY, _MOST = 1 << 23, 1024
+_MEMORY, _MAX_SAMPLES = 1 << 23, 1024
 """Maximum size of a block, in bytes and in samples."""
 _TIME = "sim.time"
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
@@ -107,10 +107,10 @@ class StreamRecorder:
     def _make_buffers(self) -> None:
         shape = (len(self._worlds), self.layout.width)
         size = 8 * (1 + self._poses.size) + np.dtype(self.layout.dtype).itemsize * math.prod(shape)
-        most = min(max(_MEMORY // size, 1), _MOST)
-        self._time = np.empty(most)
-        self._values = np.empty((most, *shape), self.layout.dtype)
-        self._turns = np.empty((most, len(self.layout.bodies), 7))
+        capacity = min(max(_MEMORY // size, 1), _MAX_SAMPLES)
+        self._time = np.empty(capacity)
+        self._values = np.empty((capacity, *shape), self.layout.dtype)
+        self._body_poses = np.empty((capacity, len(self.layout.bodies), 7))
         self._count = 0
 
     @property
@@ -139,7 +139,7 @@ class StreamRecorder:
         self._time[k] = seen[:, self._seen.slices[_TIME]].max()
         self._values[k] = seen[np.ix_(self._worlds, self._columns)]
         if self._poses.size:
-            self._turns[k] = seen[self._worlds[0], self._poses].reshape(-1, 7)
+            self._body_poses[k] = seen[self._worlds[0], self._poses].reshape(-1, 7)
         self._count += 1
         if self._part is None and time.monotonic() >= self._due:
             self.flush()
@@ -147,7 +147,7 @@ class StreamRecorder:
     def flush(self) -> None:
         """Write the buffered samples to the file. Written samples remain even if the process is killed later."""
         if self._count:
-            block = Block(self._time[: self._count], self._values[: self._count], self._turns[: self._count])
+            block = Block(self._time[: self._count], self._values[: self._count], self._body_poses[: self._count])
             began = time.monotonic()
             with named_errors(self._name):
                 self._writer.write(block)
@@ -267,7 +267,7 @@ def recover(part: str | os.PathLike[str]) -> Path:
         raise ModelError(f"recording {str(path)!r} exists already; rename or delete it first")
     with locked(file) or nullcontext():
         if not len(load_recording(file)):
-            raise ModelError(f"recording {str(part)!r} was broken off before its first block; record it again")
+            raise ModelError(f"recording {str(part)!r} was interrupted before its first block; record it again")
         try:
             format_.finish(file, path)
         except ModelError:

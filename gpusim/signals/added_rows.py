@@ -42,12 +42,12 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
         return
     old, new = runtime.model, with_axes(runtime.model, [(joint, coordinate)])
     added = new.axis_of[joint, coordinate]
-    parameters = carried_parameters(runtime.parameters, old, new)
+    parameters = converted_parameters(runtime.parameters, old, new)
     written = np.array(np.broadcast_to(parameters[name], (runtime.num_worlds, len(new.axes))))
     written[worlds, added] = value
     check_parameter(new, parameters, name, written, added)
     parameters[name] = written
-    runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))
+    runtime.rebind(new, parameters, *(converted_state(state, runtime, old, new) for state in runtime.states()))
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
@@ -70,14 +70,14 @@ def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> N
 
 def row_keys(model: Model) -> frozenset[tuple[int, int]]:
     """Return the (joint, coordinate) pairs that have an axis row, and (joint, LENGTH) for each adjustable rod."""
-    return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _moving(model)}
+    return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _adjustable_rods(model)}
 
 
 def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
     """Rebuild the model with the original axis rows, and with additional rows for the joint coordinates ``rows``."""
     old, new = runtime.model, with_axes(runtime.built, rows)
-    parameters = carried_parameters(runtime.parameters, old, new)
-    runtime.rebind(new, parameters, *(carried_state(state, runtime, old, new) for state in runtime.states()))
+    parameters = converted_parameters(runtime.parameters, old, new)
+    runtime.rebind(new, parameters, *(converted_state(state, runtime, old, new) for state in runtime.states()))
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
@@ -86,15 +86,15 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
     return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
 
 
-def _both(old: Model, new: Model) -> tuple[Array, Array, Array]:
+def _common_axes(old: Model, new: Model) -> tuple[Array, Array, Array]:
     """Return the indices of the common axes in ``old`` and in ``new``, and of the axes that only ``new`` has."""
-    place, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
-    common = [(place[key], k) for k, key in enumerate(keys) if key in place]
+    index_of, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
+    common = [(index_of[key], k) for k, key in enumerate(keys) if key in index_of]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
     return before, after, np.setdiff1d(np.arange(len(keys)), after)
 
 
-def _moving(model: Model) -> set[int]:
+def _adjustable_rods(model: Model) -> set[int]:
     """Return the joint indices of the rods with variable length."""
     return {index for index, joint in enumerate(model.joints) if "moves" in joint.params}
 
@@ -105,16 +105,16 @@ def _rigid_rows(model: Model, without: set[int]) -> Array:
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 
 
-def _freed(old: Model, new: Model) -> list[int]:
+def _freed_axes(old: Model, new: Model) -> list[int]:
     """Return the axes of ``new`` that belong to rods with a rigid row in ``old``."""
-    return [new.axis_of[joint, 0] for joint in sorted(_moving(new) - _moving(old))]
+    return [new.axis_of[joint, 0] for joint in sorted(_adjustable_rods(new) - _adjustable_rods(old))]
 
 
-def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
+def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
     """Convert the parameters of a model to another set of axis rows."""
     parameters = dict(current)
-    before, after, _ = _both(old, new)
-    freed = _freed(old, new)
+    before, after, _ = _common_axes(old, new)
+    freed = _freed_axes(old, new)
     for field in fields.PARAMETER_FIELDS:
         if "axes" in field.dims:
             built, values = new.parameters[field.name], current[field.name]
@@ -126,22 +126,22 @@ def carried_parameters(current: dict[str, Array], old: Model, new: Model) -> dic
     return parameters
 
 
-def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
+def converted_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
     """Convert a state of the model ``before`` to a model with the same elements and other axis rows."""
     new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
-    own_before, own, added = _both(before, model)
-    joints = _moving(before) ^ _moving(model)
+    common_before, common, added = _common_axes(before, model)
+    joints = _adjustable_rods(before) ^ _adjustable_rods(model)
     rows = [np.concatenate([_rigid_rows(m, joints), m.topology.axis_row[axes], m.topology.coupling.rigid_row])
-            for m, axes in ((model, own), (before, own_before))]  # fmt: skip
+            for m, axes in ((model, common), (before, common_before))]  # fmt: skip
     for field in fields.STATE_FIELDS:
         array, values = new.arrays[field.name], old.arrays[field.name]
         if "constraints" in field.dims:
             flat, flat_before = (x.reshape(runtime.num_worlds, -1) for x in (array, values))
             flat[:, rows[0]] = flat_before[:, rows[1]]
         elif "axes" in field.dims:
-            array[:, own] = values[:, own_before]
+            array[:, common] = values[:, common_before]
         elif "ropes" in field.dims:
-            number, former = rope_table(model)["axis_rope"][own], rope_table(before)["axis_rope"][own_before]
+            number, former = rope_table(model)["axis_rope"][common], rope_table(before)["axis_rope"][common_before]
             both = (number >= 0) & (former >= 0)
             array[:, number[both]] = values[:, former[both]]
         elif "couplings" in field.dims:
@@ -163,7 +163,7 @@ def carried_state(old: State, runtime: Runtime, before: Model, model: Model) -> 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
     """Set the current limits of newly adjustable rods to the length in the builder."""
-    axes = np.array(_freed(before, model), np.int64)
+    axes = np.array(_freed_axes(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0
     new.arrays["limit_now"][:, rope_table(model)["axis_rope"][axes]] = np.where(began, length, np.nan)
@@ -172,6 +172,6 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
     """Return the velocities of joint coordinates, computed from the stored velocities of bodies (m/s or rad/s)."""
     table = coordinates(model)
-    # Use the stored velocities without a kick. The flag True (semi-implicit scheme) selects this.
+    # The flag True (semi-implicit scheme) reads the stored velocities without a kick to the current time.
     then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.memory.read_control)
     return np.concatenate([then.rate(table.of_axis[k : k + 1])[:, :1] for k in axes], axis=1)

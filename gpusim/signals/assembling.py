@@ -19,7 +19,7 @@ from gpusim.validate import matching
 def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:
     """Move bodies until all joints are closed. See :meth:`gpusim.Simulation.assemble`."""
     report = assembly.assemble(runtime.backend.work, runtime.state, tolerance, iterations)
-    _start_here(runtime, "position", "orientation", "angle")
+    _copy_to_reset_state(runtime, "position", "orientation", "angle")
     return report
 
 
@@ -30,11 +30,11 @@ def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: f
     nothing = isinstance(hold, Sequence) and not hold
     held = [_held(table[name]) for name in (() if nothing else matching("signal", hold, table))]
     report = project(runtime.backend.work, runtime.state, runtime.now, held, tolerance)
-    _start_here(runtime, "linear_velocity", "angular_momentum")
+    _copy_to_reset_state(runtime, "linear_velocity", "angular_momentum")
     return report
 
 
-def _start_here(runtime: Runtime, *names: str) -> None:
+def _copy_to_reset_state(runtime: Runtime, *names: str) -> None:
     """In worlds that have not run yet, copy arrays of the current state to the reset state."""
     start = np.flatnonzero(runtime.state.arrays["time"] == 0.0)
     for name in names:
@@ -53,5 +53,5 @@ def _held(signal: Signal) -> Held:
         return Held(signal.at)
     if signal.target is None or signal.target.what not in ("linear", "angular"):
         hint = "give joint.<label>.velocity, or a body's linear_velocity or angular_velocity"
-        raise validate.fail(f"signal '{signal.info.name}'", "is not a velocity that can be held", hint)
+        raise validate.fail(f"signal '{signal.info.name}'", "is not a velocity that can be constrained", hint)
     return Held((), signal.target.index, 3 * (signal.target.what == "angular"))

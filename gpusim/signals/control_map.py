@@ -23,14 +23,14 @@ def check_free(runtime: Runtime, label: str) -> None:
         ModelError: a diagram sets the command.
     """
     if label in runtime.drivers and label.endswith(APPLIED):
-        rule = "is what acts after the actuator's delay"
+        rule = "is the value after the actuator's delay"
         raise validate.fail(f"command '{label}'", rule, f"write '{label.removesuffix(APPLIED)}'")
     if label in runtime.drivers:
-        rule = f"diagram '{runtime.drivers[label]}' gives it before each sample"
+        rule = f"diagram '{runtime.drivers[label]}' sets it in each sample"
         raise validate.fail(f"command '{label}'", rule, "write an input of the diagram")
 
 
-def offered(runtime: Runtime, pattern: str) -> list[str]:
+def matchable_commands(runtime: Runtime, pattern: str) -> list[str]:
     """Return the commands that a name or wildcard can match.
 
     A name can match any command. A wildcard matches operator commands. If no operator command fits, a wildcard matches

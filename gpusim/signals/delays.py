@@ -24,8 +24,8 @@ from gpusim.builder.commands import (
     applied_names,
     command_names,
     delay_of,
-    first_acting,
-    is_late,
+    has_delay,
+    initial_activation,
     map_of,
 )
 from gpusim.description.actuator_kinds import actuator_type
@@ -45,16 +45,16 @@ _NEXT = HEAD
 _FIRST = _NEXT + 1
 """Index of the first state variable of the first ring buffer."""
 
-_CPP = """const int wanted[] = {{{wanted}}}, applied[] = {{{applied}}}, delay[] = {{{delay}}}, lag[] = {{{lag}}};
+_CPP = """const int columns[] = {{{columns}}}, applied[] = {{{applied}}}, delay[] = {{{delay}}}, lag[] = {{{lag}}};
 const int integrates[] = {{{integrates}}};
 const int next = int(s[{next}]);
 for (int k = 0; k < {count}; ++k) {{
     double* ring = s + {first} + {room} * k;
-    // What came with a long step was not there at the samples that it has missed.
-    const double now = last ? control[wanted[k]] : ring[next > 0 ? next - 1 : {room} - 1];
+    // A long step may take several samples. Only the last sample uses the new command.
+    const double now = last ? control[columns[k]] : ring[next > 0 ? next - 1 : {room} - 1];
     const int ago = int(min_(max_(det::round_even(par[delay[k]] / {period!r}), 0.0), {room}.0));
-    const int place = next - ago;  // the newest command is right before the next index
-    const double late = ago > 0 ? ring[place < 0 ? place + {room} : place] : now;
+    const int index = next - ago;  // the newest command is right before the next index
+    const double late = ago > 0 ? ring[index < 0 ? index + {room} : index] : now;
     const double time = par[lag[k]], to = clamped(late, par[lag[k] + 1], par[lag[k] + 2]);
     const double x = s[{lags} + k], lagged = time > 0.0 ? x + (1.0 - det::exp(-{period!r} / time)) * (to - x) : to;
     const double end = clamped(integrates[k] ? x + {period!r} * to : lagged, par[lag[k] + 3], par[lag[k] + 4]);
@@ -70,12 +70,12 @@ class Delays(Program):
     """The program with the delays, lags and integrators of a model.
 
     Attributes:
-        wanted: columns of the commands that act with a delay, a lag or an integrator.
+        columns: columns of the commands that act with a delay, a lag or an integrator.
         room: capacity of each ring buffer (samples).
-        integrates: for each command in ``wanted``, whether the command is the rate of an integrator.
+        integrates: for each command in ``columns``, whether the command is the rate of an integrator.
     """
 
-    wanted: Sequence[int] = ()
+    columns: Sequence[int] = ()
     room: int = 1
     integrates: Sequence[bool] = ()
 
@@ -88,7 +88,7 @@ class Delays(Program):
             held: mask of the held commands in ``worlds`` (len(worlds), controls).
             commands: values of the held commands.
         """
-        held, commands = held[:, self.wanted], commands[:, self.wanted]
+        held, commands = held[:, self.columns], commands[:, self.columns]
         fill, values = (
             np.concatenate([np.repeat(x, self.room, axis=1), lags], axis=1)
             for x, lags in ((held, held & ~np.array(self.integrates, bool)), (commands, commands))
@@ -106,7 +106,7 @@ def delays(model: Model, dt: float) -> Delays | None:
     Raises:
         ModelError: a delay is longer than LONGEST steps or shorter than half a step.
     """
-    late = [spec for spec in model.actuators if is_late(spec)]
+    late = [spec for spec in model.actuators if has_delay(spec)]
     if not late:
         return None
     tuned: dict[str, Tuned] = {}
@@ -118,81 +118,90 @@ def delays(model: Model, dt: float) -> Delays | None:
     room = max(_checked_room(spec, dt) for spec in late)
     for spec in late:
         prefix = f"{actuator_type(spec.kind).prefix}.{spec.label}."
-        if given := delay_of(spec):
-            tuned[f"{prefix}delay"] = Tuned(len(values), 0.0, given[1], unit="s", doc="from a command to its effect")
+        if delay_range := delay_of(spec):
+            tuned[f"{prefix}delay"] = Tuned(
+                len(values), 0.0, delay_range[1], unit="s", doc="delay from a command to its effect"
+            )
         at = len(values)
-        values.append(given[0] if given else 0.0)
+        values.append(delay_range[0] if delay_range else 0.0)
         kind = actuator_type(spec.kind)
         for number, command in enumerate(kind.commands):
             delay.append(at)
             lag.append(len(values))
-            own = map_of(spec, command)
-            if own is not None and own.time_constant > 0.0:
+            command_map = map_of(spec, command)
+            if command_map is not None and command_map.time_constant > 0.0:
                 name = f"{prefix}{command + '_' if number else ''}time_constant"
-                tuned[name] = Tuned(len(values), 0.0, unit="s", doc="of the lag of a command")
-            own = own or CommandMap()
+                tuned[name] = Tuned(len(values), 0.0, unit="s", doc="time constant of the command's lag")
+            command_map = command_map or CommandMap()
             # A lag follows the command within the actuator's range. An integrator's command is a rate.
-            ends = (own.lower, own.upper) if own.integrate else kind.ui_hints(model, spec, command).acting_range(own)
-            values += [own.time_constant, *ends, own.activation_lower, own.activation_upper]
-            integrates.append(own.integrate)
-            acting.append(first_acting(spec, command))
-    wanted, applied = (
+            ends = (
+                (command_map.lower, command_map.upper)
+                if command_map.integrate
+                else kind.ui_hints(model, spec, command).acting_range(command_map)
+            )
+            values += [command_map.time_constant, *ends, command_map.activation_lower, command_map.activation_upper]
+            integrates.append(command_map.integrate)
+            acting.append(initial_activation(spec, command))
+    columns, applied = (
         [model.controls[name] for spec in late for name in names(spec)] for names in (command_names, applied_names)
     )
-    first, lags = np.repeat(model.default_controls[wanted], room), _FIRST + room * len(wanted)
-    lists = (("wanted", wanted), ("applied", applied), ("delay", delay), ("lag", lag), ("integrates", integrates))
+    first, lags = np.repeat(model.default_controls[columns], room), _FIRST + room * len(columns)
+    lists = (("columns", columns), ("applied", applied), ("delay", delay), ("lag", lag), ("integrates", integrates))
     texts = {name: ", ".join(str(int(number)) for number in x) for name, x in lists}
     return Delays(
         label=LABEL, period=dt, signals=[], initial=np.concatenate([np.zeros(_FIRST), first, acting]),
         parameters=np.array(values), tuned=tuned, inputs=[],
         wires=[
-            WireInfo(name, (), "-", "acts in place of the command", (lags + wanted.index(model.controls[label]),), True)
+            WireInfo(
+                name, (), "-", "value that acts instead of the command",
+                (lags + columns.index(model.controls[label]),), True,
+            )
             for label, name in activation_signals(model).items()
-            if model.controls[label] in wanted
+            if model.controls[label] in columns
         ],
         drives=[name for spec in late for name in applied_names(spec)],
         cpp=_CPP.format(
-            **texts, count=len(wanted), first=_FIRST, lags=lags, room=room, period=dt, next=_NEXT,
+            **texts, count=len(columns), first=_FIRST, lags=lags, room=room, period=dt, next=_NEXT,
         ),
-        helpers="", run=_runner(wanted, applied, delay, lag, integrates, room, dt),
-        numpy="", wanted=wanted, room=room, integrates=integrates,
+        helpers="", run=_runner(columns, applied, delay, lag, integrates, room, dt),
+        numpy="", columns=columns, room=room, integrates=integrates,
     )  # fmt: skip
 
 
 def _checked_room(spec: ActuatorSpec, dt: float) -> int:
     """Return the capacity of the ring buffers of an actuator (samples)."""
-    given = delay_of(spec)
-    if given is None:
+    delay_range = delay_of(spec)
+    if delay_range is None:
         return 1
-    most = given[1]
-    if most > LONGEST * dt:
-        rule = f"a delay of {most:g} s is more than {LONGEST} steps of {dt:g} s"
+    max_delay = delay_range[1]
+    if max_delay > LONGEST * dt:
+        rule = f"a delay of {max_delay:g} s is more than {LONGEST} steps of {dt:g} s"
         raise validate.fail(spec.element, rule, "give a shorter delay (max_delay)")
-    if round(most / dt) < 1:
-        rule = f"a delay of {most:g} s is less than half of a step of {dt:g} s"
-        raise validate.fail(spec.element, rule, "give a longer one, or leave it out")
-    return round(most / dt)
+    if round(max_delay / dt) < 1:
+        rule = f"a delay of {max_delay:g} s is less than half of a step of {dt:g} s"
+        raise validate.fail(spec.element, rule, "give a longer delay, or leave it out")
+    return round(max_delay / dt)
 
 
 def _runner(
-    wanted: list[int], applied: list[int], delay: list[int], lag: list[int], integrates: list[bool], room: int,
+    columns: list[int], applied: list[int], delay: list[int], lag: list[int], integrates: list[bool], room: int,
     dt: float,
 ) -> Any:  # fmt: skip
     """Return the NumPy version of ``_CPP``."""
-    ring = _FIRST + room * np.arange(len(wanted))
-    lags = _FIRST + room * len(wanted) + np.arange(len(wanted))
+    ring = _FIRST + room * np.arange(len(columns))
+    lags = _FIRST + room * len(columns) + np.arange(len(columns))
     law, rates = np.array(lag), np.array(integrates)
 
-    def run(given: Array, par: Array, s: Array, control: Array, last: Array) -> None:
+    def run(inputs: Array, par: Array, s: Array, control: Array, last: Array) -> None:
         rows, following = np.arange(len(s))[:, None], s[:, _NEXT].astype(int)
         before = s[rows, ring + (following[:, None] - 1) % room]
-        now = np.where(last[:, None], control[:, wanted], before)
+        now = np.where(last[:, None], control[:, columns], before)
         ago = np.clip(np.rint(par[:, delay] / dt), 0, room).astype(int)
-        kept = s[rows, ring + (following[:, None] - ago) % room]
-        late, time, x = np.where(ago > 0, kept, now), par[:, law], s[:, lags]
+        delayed = s[rows, ring + (following[:, None] - ago) % room]
+        late, time, x = np.where(ago > 0, delayed, now), par[:, law], s[:, lags]
         to = np.clip(late, par[:, law + 1], par[:, law + 2])
-        share = 1.0 - exact_math.exp(-dt / np.where(time > 0.0, time, 1.0))
-        end = np.where(rates, x + dt * to, np.where(time > 0.0, x + share * (to - x), to))
+        gain = 1.0 - exact_math.exp(-dt / np.where(time > 0.0, time, 1.0))
+        end = np.where(rates, x + dt * to, np.where(time > 0.0, x + gain * (to - x), to))
         end = np.clip(end, par[:, law + 3], par[:, law + 4])
         control[:, applied] = np.where(rates | (time > 0.0), 0.5 * (x + end), late)
         s[:, lags] = end

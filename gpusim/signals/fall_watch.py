@@ -39,9 +39,11 @@ class FallWatch:
     def rebind(self, backend: Backend, model: Model) -> None:
         """Continue with another backend, for a model with the same elements."""
         self._backend, self._model = backend, model
-        held = grounded(model)
+        grounded_bodies = grounded(model)
         kinematic = {k for k, body in enumerate(model.bodies) if body.kinematic}
-        self._loose = np.array([k for k in range(len(model.bodies)) if k not in held | kinematic], dtype=np.int64)
+        self._loose = np.array(
+            [k for k in range(len(model.bodies)) if k not in grounded_bodies | kinematic], dtype=np.int64
+        )
         self._catching = [shape for shape in model.shapes if shape.body == WORLD or shape.body in kinematic]
         if not self._loose.size or not self._catching:
             self.stop()
@@ -83,8 +85,8 @@ class FallWatch:
         if shape.body == WORLD:
             return depth - (down @ corners.T).max(axis=1)[:, None]
         body = self._model.bodies[shape.body]
-        reach = float(np.linalg.norm(corners - np.asarray(body.com), axis=1).max())
-        return depth - np.einsum("wk,wk->w", position[:, shape.body], down)[:, None] - reach
+        radius = float(np.linalg.norm(corners - np.asarray(body.com), axis=1).max())
+        return depth - np.einsum("wk,wk->w", position[:, shape.body], down)[:, None] - radius
 
     def _warn(self, fell: Array) -> None:
         world, at = (int(i) for i in np.unravel_index(int(fell.argmax()), fell.shape))

@@ -20,7 +20,7 @@ from gpusim.validate import name_list
 
 STATES = ("joint.*.position", "joint.*.velocity")
 KINK, MIN_SLOPE = 0.1, 1e-6
-"""The state is at a kink if the slopes on the two sides differ by more than the fraction KINK. Differences below
+"""The state is at a kink if the left and right slopes differ by more than the fraction KINK. Differences below
 MIN_SLOPE are round-off."""
 _ELEMENT = "Simulation.linearize"
 
@@ -102,8 +102,8 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
         if not known[name].writable or name.endswith(".orientation"):
             rule = f"signal '{name}' is not a writable number or vector"
             raise validate.fail(_ELEMENT, rule, "name positions, velocities, pressures ...")
-    wanted = name_list(f"{_ELEMENT}: commands", commands)
-    labels = chosen_commands(runtime, wanted) if wanted and len(runtime.model.controls) else []
+    patterns = name_list(f"{_ELEMENT}: commands", commands)
+    labels = chosen_commands(runtime, patterns) if patterns and len(runtime.model.controls) else []
     here = on_host(sim.observe(names).read())[chosen].copy()
     columns = [runtime.model.controls[label] for label in labels]
     command, limits = (
@@ -147,8 +147,8 @@ def _kinks(points: Array, after: Array) -> Array:
     above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
     both = (above > 0.0) & (below > 0.0)
     up, down = up / np.where(both, above, 1.0), down / np.where(both, below, 1.0)
-    least = MIN_SLOPE + KINK * np.maximum(np.abs(up), np.abs(down)).max(axis=1)
-    return np.asarray(both[:, 0] & (np.abs(up - down).max(axis=1) > least))
+    threshold = MIN_SLOPE + KINK * np.maximum(np.abs(up), np.abs(down)).max(axis=1)
+    return np.asarray(both[:, 0] & (np.abs(up - down).max(axis=1) > threshold))
 
 
 def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, steps: int, world: int) -> Array:

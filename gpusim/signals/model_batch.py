@@ -41,7 +41,7 @@ def structure(model: Model, config: SolverConfig) -> str:
         kept = {name: value for name, value in joint.params.items() if name not in _JOINT}
         parts += [_without(joint, ("params",)), kept]
     parts += [_without(shape, ("material", "color")) for shape in model.shapes]
-    for actuator in model.actuators:  # arrays of the groups contain all their numbers except delays
+    for actuator in model.actuators:  # the groups' arrays contain all numbers of the actuators except delays
         kept = {name: value for name, value in actuator.params.items() if _shared(name, value)}
         parts += [_without(actuator, ("params",)), kept]
     for group in model.groups:
@@ -69,7 +69,7 @@ def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
     models = list(model) if isinstance(model, list | tuple) else [model]
     for one in models:
         if not isinstance(one, Model):
-            raise ModelError(f"Simulation: model is a {type(one).__name__}; give what builder.finalize() returned")
+            raise ModelError(f"Simulation: model is a {type(one).__name__}; give the result of builder.finalize()")
     if not models or (len(models) > 1 and num_worlds not in (None, len(models))):
         rule = f"{len(models)} models do not fit num_worlds = {num_worlds}"
         raise validate.fail("Simulation", rule, "give one model, or one for each world")
@@ -77,8 +77,8 @@ def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
     first = structure(models[0], settings) if len(models) > 1 else ""
     for number, one in enumerate(models[1:], 1):
         if structure(one, settings) != first:
-            rule = f"model {number} differs from model 0 in more than numbers that worlds have for themselves"
-            raise validate.fail("Simulation", rule, "give it a simulation, or let gpusim.sweep group the models")
+            rule = f"model {number} differs from model 0 in parts that all worlds must share"
+            raise validate.fail("Simulation", rule, "simulate it separately, or let gpusim.sweep group the models")
     return models
 
 
@@ -100,7 +100,7 @@ def merge_models(runtime: Runtime, models: Sequence[Model], dtype: Any) -> None:
                 runtime.backend.written([name], worlds, group.type.name)
     variables = [state.variables() for state in first]
     for target in runtime.states():
-        own = target.variables()
+        target_variables = target.variables()
         for name in variables[0]:
-            own[name][...] = np.concatenate([one[name] for one in variables])
+            target_variables[name][...] = np.concatenate([one[name] for one in variables])
     runtime.invalidate()

@@ -14,7 +14,7 @@ from gpusim.backends.kinds import kinds_of
 from gpusim.description.step_plan import Reading
 from gpusim.errors import unknown_name
 from gpusim.reference.signals.quantities import numbers
-from gpusim.signals.control_map import check_free, offered
+from gpusim.signals.control_map import check_free, matchable_commands
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.signal import Signal
 from gpusim.typing import Array
@@ -22,9 +22,11 @@ from gpusim.validate import matching, name_list
 
 
 def chosen_commands(runtime: Runtime, names: Any) -> list[str]:
-    """Return the labels of the commands that match names or wildcards. See :func:`offered`."""
+    """Return the labels of the commands that match names or wildcards. See :func:`matchable_commands`."""
     given = name_list("commands", names, 1)
-    return list(dict.fromkeys(label for name in given for label in matching("command", name, offered(runtime, name))))
+    return list(
+        dict.fromkeys(label for name in given for label in matching("command", name, matchable_commands(runtime, name)))
+    )
 
 
 class Observation:
@@ -63,12 +65,12 @@ class Observation:
                 self._host.append((signal, columns))
                 continue
             each = size // len(signal.at)
-            _, at, places = groups.setdefault(id(signal.quantity), (signal.quantity, [], []))
+            _, at, columns_of_group = groups.setdefault(id(signal.quantity), (signal.quantity, [], []))
             for k, index in enumerate(signal.at):
                 entries.append((known[id(signal.quantity)], index, columns.start + k * each, each))
                 at.append(index)
-            places.extend(range(columns.start, columns.stop))
-        self._groups = [(q, np.array(at), np.array(places)) for q, at, places in groups.values()]
+            columns_of_group.extend(range(columns.start, columns.stop))
+        self._groups = [(q, np.array(at), np.array(columns_of_group)) for q, at, columns_of_group in groups.values()]
         self._entries = np.array(entries, np.int32).reshape(-1, 4)
         self._numbers, self._launch = runtime.backend.observer(self._entries, width, self._numbers)
         if not self._single:
@@ -89,8 +91,8 @@ class Observation:
                 self._numbers[:, columns] = quantity.read(self._runtime.now, at).reshape(self._runtime.num_worlds, -1)
         else:
             self._launch()
-        for signal, place in self._host:
-            self._numbers[:, place] = self._values(signal)
+        for signal, span in self._host:
+            self._numbers[:, span] = self._values(signal)
         if self._single:
             self.array[...] = self._numbers
         return self.array

@@ -20,7 +20,7 @@ from gpusim.signals.observe import chosen_commands
 from gpusim.signals.runtime import Runtime
 from gpusim.typing import Array
 
-GIVEN, SAFE = 1.0, 2.0
+VALUE, SAFE = 1.0, 2.0
 """Marks of commands held at a given value, and of commands held at the safe value."""
 ELEMENT = "Simulation.override"
 
@@ -44,7 +44,7 @@ class Override:
         else:
             given, columns = self._given(values, worlds.size)
         at = worlds[:, None]
-        held[at, columns], held[at, count + columns] = SAFE if values is None else GIVEN, given
+        held[at, columns], held[at, count + columns] = SAFE if values is None else VALUE, given
         self._settle_delays(worlds)
         self._runtime.invalidate()
         self._runtime.backend.memory.hold_overridden()
@@ -67,7 +67,7 @@ class Override:
         for label in labels:
             if label.endswith(APPLIED):
                 hint = f"give '{label.removesuffix(APPLIED)}'"
-                raise validate.fail(f"command '{label}'", "is what acts after the actuator's delay", hint)
+                raise validate.fail(f"command '{label}'", "is the value after the actuator's delay", hint)
         return labels
 
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:

@@ -64,7 +64,7 @@ class RunningProgram:
     def sample(self) -> None:
         """Run a sample in all worlds in which a sample is due."""
         if self._launch is not None:
-            if self._backend.name == "cuda" or self._somewhere_due():
+            if self._backend.name == "cuda" or self._is_any_due():
                 self._launch(self._observation.read(), self.parameters)
             return
         due = self._due() & ~self._runtime.quarantine.stopped
@@ -84,7 +84,7 @@ class RunningProgram:
         numbers = arrays[self.name]
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
 
-    def _somewhere_due(self) -> bool:
+    def _is_any_due(self) -> bool:
         """Return whether any world has a due sample."""
         if self._runtime.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
@@ -94,48 +94,52 @@ class RunningProgram:
         due = arrays["time"].item(0) >= origin + (count - base - EARLY) * period
         return bool(due or (count > 0.0 and last != period))
 
-    def _on_host(self, given: Array, worlds: Array) -> None:
+    def _on_host(self, inputs: Array, worlds: Array) -> None:
         """Take all due samples in the given worlds, like ``take_samples`` in cuda_kernels/signals/diagram_clock.cuh."""
         arrays, control = self._backend.memory.state.arrays, self._backend.memory.host_control()
         numbers = arrays[self.name]
         par = np.broadcast_to(self.parameters, (self._runtime.num_worlds, self.parameters.shape[1]))[worlds]
-        own, commands, now = numbers[worlds], control[worlds], given[worlds]
+        variables, commands, now = numbers[worlds], control[worlds], inputs[worlds]
         time, periods = arrays["time"][worlds], np.broadcast_to(self.program.periods(par), worlds.shape)
-        other = has_new_period(own, periods)
+        other = has_new_period(variables, periods)
         if other.any():
-            some = own[other]
+            some = variables[other]
             take_period(some, periods[other], self.program.rings)
-            own[other] = some
-        taken = due = np.flatnonzero(is_due(own, time, periods))
-        some = own[taken]
+            variables[other] = some
+        taken = due = np.flatnonzero(is_due(variables, time, periods))
+        some = variables[taken]
         skip_samples(some, time[taken], periods[taken])
-        own[taken] = some
+        variables[taken] = some
         for k in range(MAX_AT_ONCE):
             if not due.size:
                 break
-            due = self._once(own, commands, now, par, time, periods, due, k + 1 == MAX_AT_ONCE)
-        some = own[taken]
+            due = self._take_sample(variables, commands, now, par, time, periods, due, k + 1 == MAX_AT_ONCE)
+        some = variables[taken]
         end_samples(some, time[taken], periods[taken])
         some[:, len(self.program.initial) :] = now[taken]
-        own[taken] = some
-        numbers[worlds], control[worlds] = own, commands
+        variables[taken] = some
+        numbers[worlds], control[worlds] = variables, commands
         self._backend.invalidate()
 
-    def _once(
-        self, own: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
+    def _take_sample(
+        self, variables: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip
         """Take one sample in the ``due`` worlds."""
-        some, period, at = own[due], periods[due], time[due]
-        share, given, kept = reading_fraction(some, at, period)[:, None], now[due], some[:, len(self.program.initial) :]
-        given = np.where(share < 1.0, kept + share * (given - kept), given)
+        some, period, at = variables[due], periods[due], time[due]
+        fraction, inputs, last_inputs = (
+            reading_fraction(some, at, period)[:, None],
+            now[due],
+            some[:, len(self.program.initial) :],
+        )
+        inputs = np.where(fraction < 1.0, last_inputs + fraction * (inputs - last_inputs), inputs)
         following = some.copy()
         following[:, COUNT] += 1.0
         again = is_due(following, at, period) & (not final)
         command = commands[due]
-        self.program.run(given, par[due], some, command, ~again)
+        self.program.run(inputs, par[due], some, command, ~again)
         count_sample(some, at, period)
-        own[due], commands[due] = some, command
+        variables[due], commands[due] = some, command
         return due[again]
 
     def write_parameter(self, name: str, worlds: Array, values: Array) -> None:
@@ -149,16 +153,17 @@ class RunningProgram:
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
         """Check that the lower bound of a block does not exceed the upper bound."""
-        block, _, own = name.rpartition(".")
-        partner = self.program.tuned.get(f"{block}.{_BOUNDS[own]}") if own in _BOUNDS else None
+        block, _, parameter = name.rpartition(".")
+        partner = self.program.tuned.get(f"{block}.{_BOUNDS[parameter]}") if parameter in _BOUNDS else None
         if partner is None:
             return
         other = np.broadcast_to(self.parameters[:, partner.at], (self._runtime.num_worlds,))[worlds]
-        wrong = np.ravel(values > other if own == "lower" else values < other)
+        wrong = np.ravel(values > other if parameter == "lower" else values < other)
         if wrong.any():
-            given, bound = (float(np.broadcast_to(x, wrong.shape)[wrong][0]) for x in (values, other))
-            sides = f"{own} = {given:g} is {'above' if own == 'lower' else 'below'} {_BOUNDS[own]} = {bound:g}"
-            raise validate.fail(f"signal '{name}'", sides, f"write {_BOUNDS[own]} first")
+            number, bound = (float(np.broadcast_to(x, wrong.shape)[wrong][0]) for x in (values, other))
+            side, opposite = "above" if parameter == "lower" else "below", _BOUNDS[parameter]
+            rule = f"{parameter} = {number:g} is {side} {opposite} = {bound:g}"
+            raise validate.fail(f"signal '{name}'", rule, f"write {opposite} first")
 
     def add_wires(self, runtime: Runtime, table: SignalTable) -> None:
         """Add the diagram's wires as signals."""

@@ -111,8 +111,8 @@ class _Rollout:
             values = np.broadcast_to(values, (self._steps, 1 if values.shape[1:2] == (1,) else worlds, count))
         except ValueError:
             rule = f"values of shape {np.shape(value)} do not fit {self._steps} steps, {worlds} worlds"
-            wanted = "(steps,), (steps, num_worlds), or for n commands (steps, n) or (steps, num_worlds, n)"
-            raise validate.fail(element, f"{rule} and {count} commands", f"give {wanted}") from None
+            shapes = "(steps,), (steps, num_worlds), or for n commands (steps, n) or (steps, num_worlds, n)"
+            raise validate.fail(element, f"{rule} and {count} commands", f"give {shapes}") from None
         if not is_on_device(value) and not math.isfinite(float(values.sum())):
             raise validate.fail(element, "a value is not finite", "give finite numbers")
         return command, values

@@ -17,19 +17,19 @@ FAR = 0.1
 """Minimum distance beyond the limit, m or rad."""
 
 
-def warn_of_long_ropes(model: Model, parameters: dict[str, Array], now: StateReader) -> None:
+def warn_about_long_ropes(model: Model, parameters: dict[str, Array], now: StateReader) -> None:
     """Warn once about the rope or tendon that is the farthest beyond its upper limit, before the first step."""
     axes = rope_table(model)["rope_axis"]
     lower, upper = (np.asarray(parameters[f"limit_{side}"])[:, axes] for side in ("lower", "upper"))
     if not np.isfinite(upper[lower < upper]).any():
         return
     value = now.axis_value(axes)
-    beyond = np.where(lower < upper, value - upper, -np.inf)
-    world, at = (int(i) for i in np.unravel_index(int(np.argmax(beyond)), beyond.shape))
-    if not beyond[world, at] > FAR:
+    excess = np.where(lower < upper, value - upper, -np.inf)
+    world, at = (int(i) for i in np.unravel_index(int(np.argmax(excess)), excess.shape))
+    if not excess[world, at] > FAR:
         return
     joint = model.joints[model.axes[axes[at]].joint]
-    limit = np.broadcast_to(upper, beyond.shape)[world, at]
+    limit = np.broadcast_to(upper, excess.shape)[world, at]
     warnings.warn(
         f"world {world}: {joint.element} starts at {value[world, at]:.4g}, beyond its limit of {limit:.4g}, which pulls"
         f" it in with up to {LIMIT_SPEED:g} per s; set a larger limit (float('inf') for none), or start within it",

@@ -24,7 +24,7 @@ from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find
 from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.fall_watch import FallWatch
-from gpusim.signals.rope_watch import warn_of_long_ropes
+from gpusim.signals.rope_watch import warn_about_long_ropes
 from gpusim.signals.signal import Signal, SignalTable
 from gpusim.signals.step_samplers import StepSampler
 from gpusim.typing import Array
@@ -130,7 +130,7 @@ class Runtime:
     def count(self, steps: int) -> None:
         """Count steps that are about to run, and invalidate cached forces and contacts."""
         if not self.steps:
-            warn_of_long_ropes(self.model, self.parameters, self.now)
+            warn_about_long_ropes(self.model, self.parameters, self.now)
         self.forget()
         self.steps += steps
 

@@ -37,7 +37,7 @@ class RegularSampler:
 
     def __init__(self, element: str, rate: float | None, dt: float, sample: Callable[[], None]) -> None:
         if rate is not None and not validate.positive(element, "rate", rate) * dt <= 1.0 + 1e-9:
-            rule = f"rate = {rate!r} is not between 0 and {1.0 / dt:g}, the steps in a second"
+            rule = f"rate = {rate!r} is not between 0 and {1.0 / dt:g}, the number of steps per second"
             raise validate.fail(element, rule, "give a rate in this range, or None for every step")
         self._rate, self._dt, self._base, self._steps, self._taken = rate, dt, 0.0, 0, 1
         self._sample = sample

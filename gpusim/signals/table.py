@@ -44,7 +44,7 @@ def _add_global_signals(runtime: Runtime, table: SignalTable) -> None:
         "sim.potential_energy", (), "J", "gravity (zero at the origin) and springs",
         lambda: energy.potential_energy(now),
     )  # fmt: skip
-    table.add("sim.joint_drift", (), "m", "greatest gap of a joint", lambda: energy.joint_drift(runtime.backend.work))
+    table.add("sim.joint_drift", (), "m", "maximum gap of all joints", lambda: energy.joint_drift(runtime.backend.work))
     table.add(
         "sim.health", (), "-",
         "0: no problem; sum of 1: failed and stopped, 2: more close pairs than max_pairs, 4: not converged, 8: a joint "

@@ -42,7 +42,7 @@ class Part:
         for signal in signals:
             if not signal.info.writable:
                 element = f"signal '{signal.info.name}'"
-                raise validate.fail(element, "cannot be written", "write one whose signals() entry says writable")
+                raise validate.fail(element, "cannot be written", "write a signal that signals() lists as writable")
         self.sizes = [math.prod(s.info.shape) for s in signals]
         self.size = sum(self.sizes)
         self.shape = signals[0].info.shape if len(signals) == 1 else (self.size,)
@@ -140,13 +140,13 @@ class StateWriter:
         backend: Any = self._runtime.backend  # the CUDA backend
         columns = list[Any]()
         checked = [part.device_values(value, len(worlds)) for part, value in zip(self._parts, values, strict=True)]
-        for part, own in zip(self._parts, checked, strict=True):
+        for part, checked_values in zip(self._parts, checked, strict=True):
             ends = np.cumsum(part.sizes)
             for signal, start, end in zip(part.signals, ends - part.sizes, ends, strict=True):
                 if signal.parameter is None:
-                    columns.append(own[:, start:end])
+                    columns.append(checked_values[:, start:end])
                 else:
-                    backend.write_columns(*signal.parameter, own[:, start:end], worlds)
+                    backend.write_columns(*signal.parameter, checked_values[:, start:end], worlds)
         if columns:
             backend.write_operations(self._operations, columns, worlds)
         self._runtime.invalidate()
@@ -156,14 +156,14 @@ class StateWriter:
         count = self._runtime.num_worlds if of_all else worlds.size
         checked = [part.values(value, count) for part, value in zip(self._parts, values, strict=True)]
         if of_all:
-            checked = [own[worlds] for own in checked]
+            checked = [checked_values[worlds] for checked_values in checked]
         moved: list[Array] = []
         others: list[tuple[Signal, Array]] = []
-        for part, own in zip(self._parts, checked, strict=True):
+        for part, checked_values in zip(self._parts, checked, strict=True):
             if part.moves:
-                moved.append(own)
+                moved.append(checked_values)
                 continue
-            for signal, value in part.split(own):
+            for signal, value in part.split(checked_values):
                 if signal.target is None:
                     others.append((signal, value))
                 else:
@@ -226,8 +226,8 @@ class JumpWatch:
         """Record the values of the next write."""
         if not self._label:
             return
-        goes_on = self._runtime.steps == self._step + 1 and not np.array_equal(values, self._values)
-        self._streak = self._streak + 1 if goes_on else 0
+        continues = self._runtime.steps == self._step + 1 and not np.array_equal(values, self._values)
+        self._streak = self._streak + 1 if continues else 0
         self._step, self._values = self._runtime.steps, values.copy()
         if self._streak == JUMPS:
             warnings.warn(

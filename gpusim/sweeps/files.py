@@ -56,7 +56,7 @@ class SweepFiles:
         self._plan = json.dumps(plan, sort_keys=True, default=str)
         file = self._part / _PLAN
         if file.is_file() and file.read_text(encoding="utf-8") != self._plan:
-            rule = f"sweep: {str(self._part)!r} holds results of another sweep or model"
+            rule = f"sweep: {str(self._part)!r} contains results of another sweep or model"
             raise ModelError(f"{rule}; delete it, or give the same options to continue that one")
 
     def has(self, group: Sequence[int]) -> bool:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 _STEP = 1e-4
 """Step of the finite differences, as a fraction of the range of a parameter."""
-_MOST = 100
+_MAX_EVALUATIONS = 100
 """Maximum number of function evaluations in ``least_squares``."""
 _ROUNDING = 1e-12
-"""Changes of the trace below this fraction of the trace are round-off, not the effect of a parameter."""
+"""Smaller changes, relative to the trace, are round-off and not the effect of a parameter."""
 _DEPENDENT = 1e-12
 """Eigenvectors of J^T J (columns of J scaled to norm 1) with smaller eigenvalues have no effect on the trace."""
 
@@ -107,16 +107,17 @@ def fit(
             raise validate.fail("fit", f"{name} = {given!r} is not a dict", "give a dict by name")
     names = list(trace.signals) if signals is None else matching("recorded signal", signals, trace.signals)
     search = _Search(model, trace, names, dict(parameters), commands or {}, scale, config, backend)
-    found = least_squares(
-        search.residual, search.share(start), search.jacobian, bounds=(0.0, 1.0), x_scale="jac", max_nfev=_MOST
-    )
-    values = search.low + found.x * search.span
-    spread = search.rms(found.fun)
-    covariance = _covariance(found.jac, search.rounding) * np.outer(search.span, search.span)
+    solution = least_squares(
+        search.residual, search.scaled_start(start), search.jacobian, bounds=(0.0, 1.0),
+        x_scale="jac", max_nfev=_MAX_EVALUATIONS,
+    )  # fmt: skip
+    values = search.low + solution.x * search.span
+    spread = search.rms(solution.fun)
+    covariance = _covariance(solution.jac, search.rounding) * np.outer(search.span, search.span)
     if scale is None:
-        share = np.sum(found.fun**2) / max(found.fun.size - len(values), 1)
-        covariance[np.isfinite(covariance)] *= share
-    return Fit(dict(zip(parameters, values.tolist(), strict=True)), covariance, spread, search.count, found.message)
+        variance = np.sum(solution.fun**2) / max(solution.fun.size - len(values), 1)
+        covariance[np.isfinite(covariance)] *= variance
+    return Fit(dict(zip(parameters, values.tolist(), strict=True)), covariance, spread, search.count, solution.message)
 
 
 def _covariance(jacobian: Array, rounding: float = 0.0) -> Array:
@@ -158,7 +159,9 @@ class _Search:
         self._seen = self._sim.observe(names)
         self._measured = np.concatenate([np.asarray(trace[n])[:, 0].reshape(len(trace), -1) for n in names], axis=1)
         if self._measured.shape[1] != self._seen.array.shape[1]:
-            raise ModelError("fit: the signals of the trace have other shapes than those of the model; name others")
+            raise ModelError(
+                "fit: the signals of the trace do not have the shapes of the model's signals; give other signals"
+            )
         if not np.all(np.isfinite(self._measured)):
             raise validate.fail("fit", "the trace has values that are not finite", "remove these samples")
         self._sigma = self._sigmas(scale)
@@ -200,14 +203,14 @@ class _Search:
             raise validate.fail(f"fit: command '{label}'", "a value is not finite", "give finite numbers")
         return values
 
-    def share(self, start: Mapping[str, float] | None) -> Array:
+    def scaled_start(self, start: Mapping[str, float] | None) -> Array:
         """Return the start values of the parameters, scaled to 0 to 1."""
-        own = {name: float(self._sim.read(name, numpy=True)[0]) for name in self._parameters}
+        start_values = {name: float(self._sim.read(name, numpy=True)[0]) for name in self._parameters}
         for name, value in (start or {}).items():
-            if name not in own:
-                raise unknown_name("parameter of the fit", name, own)
-            own[name] = validate.number("fit", f"start of '{name}'", value)
-        values = np.array(list(own.values()))
+            if name not in start_values:
+                raise unknown_name("parameter of the fit", name, start_values)
+            start_values[name] = validate.number("fit", f"start of '{name}'", value)
+        values = np.array(list(start_values.values()))
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:

@@ -31,8 +31,8 @@ def run_groups(
         import ray
     except ImportError:
         raise ModelError('--ray needs Ray, which is not installed; pip install "gpusim[ray]"') from None
-    own = not ray.is_initialized()
-    if own:
+    started = not ray.is_initialized()
+    if started:
         try:
             ray.init(None if address == "local" else address, include_dashboard=False, log_to_driver=False)
         except Exception as error:  # Ray raises a bare Exception if a node starts too slowly
@@ -46,5 +46,5 @@ def run_groups(
             (ready, *_), _ = ray.wait(list(waiting), num_returns=1)
             yield waiting.pop(ready), ray.get(ready)
     finally:
-        if own:
+        if started:
             ray.shutdown()

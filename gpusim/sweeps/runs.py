@@ -141,8 +141,8 @@ def _warnings_of(points: Sequence[Point]) -> Iterator[None]:
         warnings.warn(text, one.category, stacklevel=callers_level())
 
 
-def grouped(build: Build, points: Sequence[Point], most: int) -> tuple[list[list[int]], str]:
-    """Return groups of at most ``most`` points that can run in one simulation, and a digest of all models.
+def grouped(build: Build, points: Sequence[Point], max_points: int) -> tuple[list[list[int]], str]:
+    """Return groups of at most ``max_points`` points that can run in one simulation, and a digest of all models.
 
     Raises:
         ModelError: the scene of a point cannot be built.
@@ -158,7 +158,8 @@ def grouped(build: Build, points: Sequence[Point], most: int) -> tuple[list[list
         except ModelError as error:
             reason = str(error).removeprefix("sweep: ")
             raise ModelError(f"sweep: point {number} ({_text(point)}): {reason}") from error
-    return [own[k : k + most] for own in groups.values() for k in range(0, len(own), most)], digest
+    chunks = [indices[k : k + max_points] for indices in groups.values() for k in range(0, len(indices), max_points)]
+    return chunks, digest
 
 
 def check_signals(build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], names: Sequence[str]) -> None:
@@ -235,7 +236,7 @@ def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
     if rate is None:
         return [steps]
     if not 0.0 < rate * dt <= 1.0 + 1e-9:
-        raise ModelError(f"sweep: rate = {rate!r} is not between 0 and {1.0 / dt:g}, the steps in a second")
+        raise ModelError(f"sweep: rate = {rate!r} is not between 0 and {1.0 / dt:g}, the number of steps per second")
     every = 1.0 / (rate * dt)
     return sorted({*(round(k * every) for k in range(int(steps / every) + 1)), steps})
 

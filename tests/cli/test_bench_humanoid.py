@@ -144,11 +144,11 @@ def test_what_does_not_last_starts_again() -> None:
     sim: Any = Steps()
     begun = Start(sim, 10)
     for steps in (4, 4, 4, 10, 1):
-        begun.room_for(steps)
+        begun.prepare(steps)
         sim.step(steps)
     assert sim.taken == [0, 4, 4, 0, 4, 0, 10, 0, 1]
     never: Any = Steps()
-    Start(never, 0).room_for(1000)
+    Start(never, 0).prepare(1000)
     assert never.taken == []
 
 

@@ -52,11 +52,11 @@ def test_phases_of_a_staged_step_are_all_named() -> None:
 
 
 def test_heap_is_the_same_each_time_and_touches_nowhere() -> None:
-    things = piles.heap(3, 2, spheres=True)
+    objects = piles.heap(3, 2, spheres=True)
     again = piles.heap(3, 2, spheres=True)
-    assert things.position.tobytes() == again.position.tobytes() and things.turn.tobytes() == again.turn.tobytes()
-    assert things.ball.sum() == 9 and things.position[:, 2].min() > piles.HALF
-    assert np.abs(things.position[:, :2]).max() + piles.HALF < things.reach
+    assert objects.position.tobytes() == again.position.tobytes() and objects.angle.tobytes() == again.angle.tobytes()
+    assert objects.ball.sum() == 9 and objects.position[:, 2].min() > piles.HALF
+    assert np.abs(objects.position[:, :2]).max() + piles.HALF < objects.half_width
     assert len(piles.pile(3, 2, spheres=True).finalize().bodies) == 18
     with pytest.raises(gpusim.ModelError, match=naming("0 1")):
         piles.heap(0, 1)

@@ -71,7 +71,7 @@ add:
     (tmp_path / "bar.yaml").write_text(text)
     result = cli("check", tmp_path / "bar.yaml", "--backend", FASTEST)
     assert result.exit_code == 1, result.output
-    assert "a locked rotation of a joint is 0." in result.stdout and "m apart" not in result.stdout
+    assert "a locked rotation of a joint has an error of 0." in result.stdout and "m apart" not in result.stdout
 
 
 def test_plots_of_missing_signals(cli, tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def test_worlds_that_are_not_drawn_are_reported(render, draws) -> None:
     result = render(*common, "--max-worlds", "3")
     assert result.exit_code == 0
     assert result.stderr == (
-        "gpusim: drawing worlds 0 to 2 of 5; --max-worlds 5 draws all of them, --world N one alone\n"
+        "gpusim: drawing worlds 0 to 2 of 5; --max-worlds 5 draws all of them, --world N draws one\n"
     )
     assert "drawing world 0 of 5" in render(*common, "--max-worlds", "1").stderr
     assert render(*common).stderr == "" and render(*common, "--world", "4").stderr == ""
@@ -306,7 +306,9 @@ def test_a_film_that_is_shorter_than_asked_for_is_reported(cli, draws, tmp_path,
     film = ("render", "a.npz", "--out", "a.mp4", "--size", "64x36", "--fps", "10")
     result = cli(*film, "--duration", "100", "--time", "0.2")
     assert result.exit_code == 0
-    assert result.stderr == "gpusim: the recording ends 0.3 s after --time 0.2; the film is no longer\n"
+    assert (
+        result.stderr == "gpusim: the recording ends 0.3 s after --time 0.2, so the film is shorter than --duration\n"
+    )
     assert "4 frames, 0.4 s at 10 frames/s, up to 0.5 s" in result.stdout
     result = cli(*film, "--duration", "0.3")
     assert result.stderr == "" and "3 frames, 0.3 s at 10 frames/s" in result.stdout

@@ -92,7 +92,7 @@ def test_a_part_of_it_and_what_follows(cli, folder, made) -> None:
     result = cli("run", *SCENE, "--replay", "drive.jsonl", "--duration", 2 * seconds)
     assert result.exit_code == 0 and "in 200 steps" in result.stdout
     summary = " ".join(result.stdout.replace("│", " ").split())
-    assert "--replay commands the scene otherwise than its schedule" in summary
+    assert "they need the scene's schedule, and --replay replaces it" in summary
 
 
 @pytest.mark.nightly

@@ -108,17 +108,17 @@ def test_checks_of_a_whole_run_are_reported(cli, tmp_path, monkeypatch, more: li
     assert result.exit_code == 1 and row(result.stdout, "checks") == "not met: it spins; it sings"
     assert result.stderr.splitlines()[-1] == "gpusim: checks not met: it spins; it sings"
     result = cli("run", SCENE, *more, "--iterations", 9)
-    assert result.exit_code == 0 and "it sings (some are made for settings" in " ".join(result.stdout.split())
+    assert result.exit_code == 0 and "it sings (some checks need settings" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--set", "angle1=0.1", "--duration", 10], "they apply to the scene's default parameters, and --set changes"),
+        (["--set", "angle1=0.1", "--duration", 10], "they need the scene's default parameters, and --set changes"),
         (["--duration", 0.05], "--duration 0.05 ends before the scene's 10 s"),
-        (["--num-worlds", 2, "--duration", 10], "they look at one world, and --num-worlds is 2"),
+        (["--num-worlds", 2, "--duration", 10], "they need one world, and --num-worlds is 2"),
         (["--signals", "sim.time", "--duration", 10], "they need the scene's signals, and --signals records others"),
-        (["--num-worlds", 2, "--duration", 1], "--duration 1 ends before the scene's 10 s; they look at one"),
+        (["--num-worlds", 2, "--duration", 1], "--duration 1 ends before the scene's 10 s; they need one"),
     ],
 )
 def test_checks_that_a_run_leaves_out_are_reported_in_one_line(
@@ -163,10 +163,10 @@ def test_checks_of_a_run_that_failed_are_not_run(cli, monkeypatch) -> None:
 
 
 def test_joints_that_came_apart_exit_with_1(cli, monkeypatch) -> None:
-    gap, turn = "joints came 0.03 m apart", "a locked rotation of a joint is 0.03 rad off"
+    gap, turn = "joints came 0.03 m apart", "a locked rotation of a joint has an error of 0.03 rad"
     for error, found in (("joint_drift", gap), ("joint_tilt_peak", turn)):
         monkeypatch.setattr("gpusim.cli.loop._worst", lambda sim, name, error=error: 0.03 if name == error else 0.0)
-        result, reported = cli("run", *SHORT), f"{found}; take a smaller step"
+        result, reported = cli("run", *SHORT), f"{found}; use a smaller step"
         assert result.exit_code == 1 and row(result.stdout, "health") == f"bad: {reported}"
         assert result.stderr == f"gpusim: {reported}\n"
 
@@ -439,7 +439,7 @@ def test_a_check_without_its_samples_is_reported(cli, monkeypatch) -> None:
     monkeypatch.setattr("gpusim.cli.commands.run.load_target", loaded)
     result = cli("run", SCENE, "--dt", 0.05)
     assert result.exit_code == 0, result.output
-    assert row(result.stdout, "checks") == "not checked: it rises late, as 3 samples are too few for it"
+    assert row(result.stdout, "checks") == "not checked: it rises late, because 3 samples are too few"
 
 
 @pytest.mark.parametrize(("rate", "dt", "times"), [(100, 0.001, 6), (400, 0.001, 21), (20, 0.005, 2), (1e-3, 0.001, 2)])

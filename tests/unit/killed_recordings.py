@@ -37,7 +37,7 @@ def numbers(time: np.ndarray | float) -> np.ndarray:
 
 
 def record(folder: Path, suffix: str, pipe: int) -> None:
-    stream._MOST, run = BLOCK, 0
+    stream._MAX_SAMPLES, run = BLOCK, 0
     while True:
         clock = Wide()
         recorder = StreamRecorder(clock, list(clock.signals())[1:], _path(folder, suffix, run))

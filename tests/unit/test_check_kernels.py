@@ -134,7 +134,7 @@ def test_the_check_fails_where_a_variant_does(
     empty = variant("empty", **{"twice.cu": "static __device__ int x;\n"})
     assert check_kernels.main(["--jobs", "1", "--arch", "sm_80"], [wrong, variant("plain"), empty]) == 1
     out = capsys.readouterr().out
-    assert "part/offset.cuh:3: error" in out and "holds no kernel" in out and "1 of 3 compiled" in out
+    assert "part/offset.cuh:3: error" in out and "contains no kernel" in out and "1 of 3 compiled" in out
 
 
 def test_the_check_fails_on_instructions_that_are_not_allowed(

@@ -46,7 +46,7 @@ def suffix(request) -> str:
 def test_the_numbers_are_those_of_a_recorder_in_memory(
     tmp_path: Path, suffix: str, dtype: str, samples: int, monkeypatch
 ) -> None:
-    monkeypatch.setattr(stream, "_MOST", 6)
+    monkeypatch.setattr(stream, "_MAX_SAMPLES", 6)
     sim = Clock()
     memory = Recorder(sim, sim.signals())
     with StreamRecorder(sim, list(sim.signals()), tmp_path / f"a.{suffix}", dtype=dtype) as recorder:
@@ -74,7 +74,7 @@ def test_chosen_worlds_and_components_come_back(tmp_path: Path, suffix: str) -> 
 
 
 def test_the_growing_file_is_readable_and_can_be_recovered(tmp_path: Path, suffix: str, monkeypatch) -> None:
-    monkeypatch.setattr(stream, "_MOST", 4)
+    monkeypatch.setattr(stream, "_MAX_SAMPLES", 4)
     sim, path = Clock(), tmp_path / f"a.{suffix}"
     recorder = StreamRecorder(sim, ["sim.angle", "body.ball.position"], path)
     for _ in range(11):
@@ -89,7 +89,7 @@ def test_the_growing_file_is_readable_and_can_be_recovered(tmp_path: Path, suffi
 
 
 def test_a_file_that_ends_anywhere_keeps_its_whole_blocks(tmp_path: Path, suffix: str, monkeypatch) -> None:
-    monkeypatch.setattr(stream, "_MOST", 4)
+    monkeypatch.setattr(stream, "_MAX_SAMPLES", 4)
     sim, part = Clock(), tmp_path / f"a.{suffix}.part"
     recorder, ends = StreamRecorder(sim, ["sim.angle"], tmp_path / f"a.{suffix}"), list[int]()
     for _ in range(13):
@@ -165,7 +165,7 @@ def test_recording_changes_no_bit_and_ends(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_the_recording_and_keeps_its_blocks(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(stream, "_MOST", 4)
+    monkeypatch.setattr(stream, "_MAX_SAMPLES", 4)
     sim = pendulum()
 
     def full(block: Any) -> None:
@@ -196,7 +196,7 @@ def test_rerun_reports_a_full_disk_as_an_oserror(tmp_path: Path, monkeypatch) ->
 def test_parquet_is_a_plain_table(tmp_path: Path, monkeypatch) -> None:
     from pyarrow import parquet
 
-    monkeypatch.setattr(stream, "_MOST", 4)
+    monkeypatch.setattr(stream, "_MAX_SAMPLES", 4)
     sim = pendulum(2)
     with gpusim.record(sim, tmp_path / "a.parquet", ["joint.hinge.position", "body.arm.position"], dtype="float32"):
         sim.step(5)

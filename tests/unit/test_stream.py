@@ -19,7 +19,7 @@ from tests.unit.test_recording import Clock
 
 @pytest.mark.parametrize("samples", [1, 5, 6, 7, 40])
 def test_the_file_is_that_of_a_recorder_in_memory(tmp_path: Path, samples: int, monkeypatch) -> None:
-    monkeypatch.setattr(stream, "_MOST", 6)
+    monkeypatch.setattr(stream, "_MAX_SAMPLES", 6)
     clock = Clock()
     memory = Recorder(clock, clock.signals())
     with StreamRecorder(clock, clock.signals(), tmp_path / "a.npz") as recorder:
@@ -72,7 +72,7 @@ def broken_off(path: Path, samples: int) -> Path:
 
 
 def test_whole_blocks_of_a_broken_file_can_be_read(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(stream, "_MOST", 4)
+    monkeypatch.setattr(stream, "_MAX_SAMPLES", 4)
     part = broken_off(tmp_path / "a.npz", 11)
     found = load_recording(part)
     assert len(found) == 8 and found["body.ball.position"].shape == (8, 3, 3)

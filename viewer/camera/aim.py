@@ -57,7 +57,7 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
     """Return the initial camera.
 
     Args:
-        camera: requested camera, or None for a view of everything. A scene's Camera also becomes a view of everything
+        camera: requested camera, or None for a view of everything. A scene's Camera is replaced by a view of everything
             if there are several worlds, or if the scene does not set its camera.
         num_worlds: number of drawn worlds.
     """
@@ -85,8 +85,8 @@ def above_ground(
         point, _ = plane_pose(ground, poses, 0)
         if float((np.array(camera.target) - point) @ stage.up) < 0.0:
             continue
-        least = _MARGIN * camera.distance
+        min_height = _MARGIN * camera.distance
         if before is not None:
-            least = min(least, float((np.array(before.position) - point) @ stage.up))
-        eye = eye + max(0.0, least - float((eye - point) @ stage.up)) * stage.up
+            min_height = min(min_height, float((np.array(before.position) - point) @ stage.up))
+        eye = eye + max(0.0, min_height - float((eye - point) @ stage.up)) * stage.up
     return replace(camera, position=tuple(eye.tolist()))

@@ -92,9 +92,9 @@ class PinholeCamera:
 
     def to_clip(self, aspect: float, near: float, far: float) -> Array:
         """Return the matrix (4, 4) from positions relative to the eye (world axes) to clip coordinates."""
-        turn = np.eye(4)
-        turn[:3, :3] = self.axes()
-        return self.projection(aspect, near, far) @ turn
+        rotation = np.eye(4)
+        rotation[:3, :3] = self.axes()
+        return self.projection(aspect, near, far) @ rotation
 
     def pixel_ray(self, u: Array, v: Array, width: int, height: int) -> Array:
         """Return unit vectors (..., 3) in the world frame through points of a picture.

@@ -92,7 +92,7 @@ class OffscreenContext:
         try:
             self.renderer_name = GL.glGetString(GL.GL_RENDERER).decode(errors="replace")
         except AttributeError as error:  # the function pointer is missing
-            raise _missing("EGL gave a context but OpenGL does not answer") from error
+            raise _missing("EGL created a context, but OpenGL functions are missing") from error
 
     def _create(self) -> tuple[Any, tuple[int, int]]:
         egl = self._egl
@@ -118,10 +118,10 @@ class OffscreenContext:
             ViewerError: the context is closed, belongs to another thread or process, or needs a surface.
         """
         if self._context is None:
-            raise ViewerError("this picture maker is closed; make a new one")
+            raise ViewerError("this Offscreen is closed; create a new one")
         _check_process()
         if threading.get_ident() != self._thread:
-            raise ViewerError("this picture maker belongs to the thread that made it; make one in each thread")
+            raise ViewerError("this Offscreen belongs to the thread that created it; create one in each thread")
         egl = self._egl
         if not _quiet(egl.eglMakeCurrent, self._display, egl.EGL_NO_SURFACE, egl.EGL_NO_SURFACE, self._context):
             raise ViewerError("cannot draw: the driver allows no context without a surface; update the graphics driver")
@@ -140,7 +140,7 @@ def _check_process() -> None:
     if _process and _process != os.getpid():
         raise ViewerError(
             "cannot draw: this process was forked from one that had drawn before; start it by "
-            "multiprocessing.get_context('spawn'), or draw in forked processes alone"
+            "multiprocessing.get_context('spawn'), or draw only in forked processes"
         )
 
 

@@ -49,8 +49,8 @@ def light_direction(up: Array) -> Array:
     if sine < 1e-9:
         return direction if cosine > 0.0 else -direction
     axis /= sine
-    turned: Array = cosine * direction + sine * np.cross(axis, direction) + (1.0 - cosine) * (axis @ direction) * axis
-    return turned
+    rotated: Array = cosine * direction + sine * np.cross(axis, direction) + (1.0 - cosine) * (axis @ direction) * axis
+    return rotated
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    If the lights together are brighter than the viewer's key light, the function dims the lights.
+    The function dims lights that are together brighter than the viewer's key light.
 
     Args:
         model: model with the bodies of the lights.
@@ -94,16 +94,16 @@ def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, 
     uniforms: dict[str, Any] = {"shadowed": int(lights[0].shadow)}
     arms = []
     for k, light in enumerate(lights):
-        place, axes = frame_in_world(model, poses, light.body, light.xform, 0)
+        position, axes = frame_in_world(model, poses, light.body, light.xform, 0)
         if light.kind == HEADLIGHT:
-            place = eye
+            position = eye
         parallel = light.kind == DIRECTIONAL
-        at = axes[:, 2] if parallel else place - eye
+        at = axes[:, 2] if parallel else position - eye
         limit = math.cos(light.cutoff) if light.kind == SPOT else -2.0
-        uniforms[f"light_place[{k}]"] = np.append(at, 0.0 if parallel else 1.0)
+        uniforms[f"light_position[{k}]"] = np.append(at, 0.0 if parallel else 1.0)
         uniforms[f"light_aim[{k}]"] = np.append(-axes[:, 2], limit)
         uniforms[f"light_fade[{k}]"] = np.append(light.attenuation, light.exponent)
-        arms.append(axes[:, 2] if parallel else place - bounds.center)
+        arms.append(axes[:, 2] if parallel else position - bounds.center)
     exposure = _exposure(lights, np.array(arms))
     for k, light in enumerate(lights):
         uniforms[f"light_color[{k}]"] = exposure * light.intensity * SUN * np.array(light.color) ** 2.2

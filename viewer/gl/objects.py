@@ -40,8 +40,8 @@ class Program:
             GL.glDeleteShader(shader)
         GL.glLinkProgram(self.handle)
         if not GL.glGetProgramiv(self.handle, GL.GL_LINK_STATUS):
-            raise _refused(f"{vertex} + {fragment}", GL.glGetProgramInfoLog(self.handle))
-        self._places: dict[str, int] = {}
+            raise _shader_error(f"{vertex} + {fragment}", GL.glGetProgramInfoLog(self.handle))
+        self._locations: dict[str, int] = {}
 
     def use(self, **uniforms: Any) -> None:
         """Make this program current and set uniforms (see :meth:`set`)."""
@@ -51,24 +51,24 @@ class Program:
 
     def set(self, name: str, value: Any) -> None:
         """Set a uniform of the current program: int, float, vectors of 2 to 4 floats, or a matrix (4, 4)."""
-        place = self._place(name)
-        if place < 0:
+        location = self._location(name)
+        if location < 0:
             return
         if isinstance(value, int):
-            GL.glUniform1i(place, value)
+            GL.glUniform1i(location, value)
         elif isinstance(value, float):
-            GL.glUniform1f(place, value)
+            GL.glUniform1f(location, value)
         else:
             array = np.ascontiguousarray(value, dtype=np.float32)
             if array.shape == (4, 4):
-                GL.glUniformMatrix4fv(place, 1, GL.GL_TRUE, array)
+                GL.glUniformMatrix4fv(location, 1, GL.GL_TRUE, array)
             else:
-                _SETTERS[array.size](place, 1, array)
+                _SETTERS[array.size](location, 1, array)
 
-    def _place(self, name: str) -> int:
-        if name not in self._places:
-            self._places[name] = GL.glGetUniformLocation(self.handle, name)
-        return self._places[name]
+    def _location(self, name: str) -> int:
+        if name not in self._locations:
+            self._locations[name] = GL.glGetUniformLocation(self.handle, name)
+        return self._locations[name]
 
     def close(self) -> None:
         """Delete the program."""
@@ -84,13 +84,13 @@ def _compile(kind: int, name: str, defines: dict[str, float]) -> int:
     GL.glShaderSource(shader, "#version 430 core\n" + lines + shader_text(name))
     GL.glCompileShader(shader)
     if not GL.glGetShaderiv(shader, GL.GL_COMPILE_STATUS):
-        raise _refused(name, GL.glGetShaderInfoLog(shader))
+        raise _shader_error(name, GL.glGetShaderInfoLog(shader))
     return int(shader)
 
 
-def _refused(name: str, log: Any) -> ViewerError:
+def _shader_error(name: str, log: Any) -> ViewerError:
     text = log.decode(errors="replace") if isinstance(log, bytes) else str(log)
-    return ViewerError(f"the graphics driver refuses the shader {name}: {text.strip().splitlines()[:1]}")
+    return ViewerError(f"the graphics driver rejects the shader {name}: {text.strip().splitlines()[:1]}")
 
 
 class Buffer:
@@ -121,21 +121,21 @@ class Buffer:
         GL.glDeleteBuffers(1, [self.handle])
 
 
-def attribute(place: int, count: int, stride: int, offset: int, each_instance: bool, whole: bool = False) -> None:
+def attribute(location: int, count: int, stride: int, offset: int, each_instance: bool, whole: bool = False) -> None:
     """Describe a vertex attribute of the bound buffer: ``count`` components, float32 (int32 if ``whole``)."""
-    GL.glEnableVertexAttribArray(place)
+    GL.glEnableVertexAttribArray(location)
     where = ctypes.c_void_p(offset)
     if whole:
-        GL.glVertexAttribIPointer(place, count, GL.GL_INT, stride, where)
+        GL.glVertexAttribIPointer(location, count, GL.GL_INT, stride, where)
     else:
-        GL.glVertexAttribPointer(place, count, GL.GL_FLOAT, False, stride, where)
-    GL.glVertexAttribDivisor(place, 1 if each_instance else 0)
+        GL.glVertexAttribPointer(location, count, GL.GL_FLOAT, False, stride, where)
+    GL.glVertexAttribDivisor(location, 1 if each_instance else 0)
 
 
-def color_attribute(place: int, stride: int, offset: int) -> None:
+def color_attribute(location: int, stride: int, offset: int) -> None:
     """Describe a vertex attribute of four bytes. Shaders read the bytes as numbers from 0 to 1."""
-    GL.glEnableVertexAttribArray(place)
-    GL.glVertexAttribPointer(place, 4, GL.GL_UNSIGNED_BYTE, True, stride, ctypes.c_void_p(offset))
+    GL.glEnableVertexAttribArray(location)
+    GL.glVertexAttribPointer(location, 4, GL.GL_UNSIGNED_BYTE, True, stride, ctypes.c_void_p(offset))
 
 
 class Texture:
@@ -188,7 +188,7 @@ class Framebuffer:
             GL.glDrawBuffer(GL.GL_NONE)
             GL.glReadBuffer(GL.GL_NONE)
         if GL.glCheckFramebufferStatus(GL.GL_FRAMEBUFFER) != GL.GL_FRAMEBUFFER_COMPLETE:
-            raise ViewerError(f"the graphics driver cannot draw into {width} x {height} points; give a smaller size")
+            raise ViewerError(f"the graphics driver cannot draw {width} x {height} pixels; give a smaller size")
 
     def bind(self) -> None:
         """Bind the framebuffer for drawing."""

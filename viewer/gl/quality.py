@@ -25,7 +25,7 @@ class Quality:
         triangles: approximate maximum number of triangles per frame. With more triangles, round shapes get fewer
             segments.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances for which edges are smooth. With more instances, each pixel has one
+        smoothed: maximum number of instances with smooth edges. With more instances, each pixel has one
             sample.
     """
 
@@ -41,9 +41,9 @@ class Quality:
     segments: int
     smoothed: int
 
-    def samples_for(self, things: int) -> int:
+    def samples_for(self, objects: int) -> int:
         """Return the samples per pixel for a number of instances."""
-        return self.samples if things <= self.smoothed else 1
+        return self.samples if objects <= self.smoothed else 1
 
 
 TIERS = {

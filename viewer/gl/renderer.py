@@ -249,10 +249,10 @@ class Renderer:
 
     def _shadow_bounds(self, view: View) -> Bounds:
         """Return the bounds of the objects in the shadow map: all objects, or only objects near the camera's target."""
-        reach = 3.0 * view.camera.distance
-        if view.bounds.radius <= reach:
+        radius = 3.0 * view.camera.distance
+        if view.bounds.radius <= radius:
             return view.bounds
-        return Bounds(np.array(view.camera.target), reach)
+        return Bounds(np.array(view.camera.target), radius)
 
     def _light(self, program: Program, view: View, shadow: ShadowView) -> None:
         distance = max(view.camera.distance, 0.8 * view.bounds.radius)
@@ -291,7 +291,7 @@ class Renderer:
             "foot": foot,
             "along_x": axes[:, 0],
             "along_y": axes[:, 1],
-            "reach": float(_HORIZON * size),
+            "half_size": float(_HORIZON * size),
             "ground_color": lighting.GROUND if ground.finish is None else ground.finish.linear(),
             "grid_offset": np.fmod(from_point, 10.0 * spacing),
             "grid_spacing": spacing,
@@ -312,9 +312,9 @@ class Renderer:
         if self._shade is not None:
             self._shade.close()
         programs = (self._solid, self._dressed, self._ground, self._textured_ground, self._sky, self._shadow)
-        for thing in (*programs, *(self._sensors or ()), self._textures):
-            if thing is not None:
-                thing.close()
+        for resource in (*programs, *(self._sensors or ()), self._textures):
+            if resource is not None:
+                resource.close()
         self._buffers.close()
         self._shadow_map.close()
         GL.glDeleteVertexArrays(1, [self._empty])

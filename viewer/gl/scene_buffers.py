@@ -111,8 +111,8 @@ class SceneBuffers:
 
     def middles(self, chosen: Array, transforms: Array) -> Array:
         """Return the centers (n, 3) of the boxes around chosen instances, in the world frame (m)."""
-        places: Array = np.einsum("nij,nj->ni", transforms[chosen, :, :3], self._middles[chosen])
-        return places + transforms[chosen, :, 3]
+        centers: Array = np.einsum("nij,nj->ni", transforms[chosen, :, :3], self._middles[chosen])
+        return centers + transforms[chosen, :, 3]
 
     def make_glass(self, chosen: Array) -> None:
         """From now on, draw exactly the instances ``chosen`` as glass."""

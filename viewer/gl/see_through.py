@@ -11,7 +11,7 @@ from gpusim.stage.stage import Stage
 from gpusim.typing import Array
 
 _MAX_BODIES = 200
-_SHARE = 0.04
+_HIDDEN_FRACTION = 0.04
 """A shape that hides a larger fraction of a world's bodies appears as glass."""
 
 
@@ -56,5 +56,5 @@ class SeeThrough:
         hidden = (enter < leave) & (leave > 0.0) & (enter < 0.98) & (enter > 0.0)
         # a wall may hide bodies of its world and of worlds behind the wall
         counts = np.diff(self._starts, append=len(self._bodies))
-        shares = np.add.reduceat(hidden, self._starts, axis=1, dtype=float) / counts
-        return self._walls[shares.max(axis=1) > _SHARE]
+        fractions = np.add.reduceat(hidden, self._starts, axis=1, dtype=float) / counts
+        return self._walls[fractions.max(axis=1) > _HIDDEN_FRACTION]

@@ -1,6 +1,6 @@
 """Soft shade below bodies on a level ground.
 
-In each frame, a small texture (shade map) stores the fraction of the sky that bodies hide at each ground point.
+A small texture (shade map) stores the fraction of the sky that bodies hide at each ground point.
 """
 
 from __future__ import annotations
@@ -74,6 +74,6 @@ class GroundShade:
 
     def close(self) -> None:
         """Release the GPU memory."""
-        for thing in (self._heights, self._shade, self._from_below, self._gather):
-            thing.close()
+        for resource in (self._heights, self._shade, self._from_below, self._gather):
+            resource.close()
         GL.glDeleteVertexArrays(1, [self._empty])

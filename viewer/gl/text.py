@@ -43,7 +43,7 @@ class GlyphAtlas:
         self._cell = self.ascent + self.descent + 2 * self._pad
         self.image: Array = np.zeros((self._cell, _WIDTH, 2), dtype=np.uint8)
         self.version = 0
-        self._places: dict[str, tuple[int, int, int, int]] = {}
+        self._glyphs: dict[str, tuple[int, int, int, int]] = {}
         self._next = (0, 0)
         self._add(_FIRST)
 
@@ -55,7 +55,7 @@ class GlyphAtlas:
     def width(self, text: str) -> int:
         """Return the length of a line of text (pixels)."""
         self._add(text)
-        return sum(self._places[letter][3] for letter in text)
+        return sum(self._glyphs[letter][3] for letter in text)
 
     def letters(self, text: str) -> Array:
         """Return the rectangles of the letters in a line, int (n, 6), in pixels.
@@ -66,14 +66,14 @@ class GlyphAtlas:
         self._add(text)
         rows, x = [], 0
         for letter in text:
-            u, v, width, advance = self._places[letter]
+            u, v, width, advance = self._glyphs[letter]
             if letter != " ":
                 rows.append((x - self._pad, -self.ascent - self._pad, width, self._cell, u, v))
             x += advance
         return np.array(rows, dtype=np.int32).reshape(-1, 6)
 
     def _add(self, text: str) -> None:
-        new = [letter for letter in dict.fromkeys(text) if letter not in self._places]
+        new = [letter for letter in dict.fromkeys(text) if letter not in self._glyphs]
         for letter in new:
             self._bake(letter)
         self.version += bool(new)
@@ -90,7 +90,7 @@ class GlyphAtlas:
         ink = np.asarray(cell)
         self.image[v : v + self._cell, u : u + width, 0] = ink
         self.image[v : v + self._cell, u : u + width, 1] = _halo(ink)
-        self._places[letter] = (u, v, width, advance)
+        self._glyphs[letter] = (u, v, width, advance)
 
     def _room(self, width: int) -> tuple[int, int]:
         """Reserve space for a glyph."""

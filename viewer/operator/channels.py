@@ -79,7 +79,7 @@ class Channels(Mapping[str, Channel]):
             if self[name].released and name in control:
                 control[name] = self[name].value
 
-    def write_taken(self, control: MutableMapping[str, Any], everything: bool) -> None:
+    def write_changed(self, control: MutableMapping[str, Any], everything: bool) -> None:
         """Write the values that a source set since the last step.
 
         With ``everything``, also write older values, because a schedule may have overwritten these values.

@@ -1,4 +1,4 @@
-"""Conversion of keys and sticks to values: dead zone, expo, direction, rate limit."""
+"""Conversion of keys and sticks to values, with dead zone, expo curve, direction and rate limit."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def shaped(deflection: float, dead_zone: float, expo: float) -> float:
     return nonlinear if deflection > 0.0 else -nonlinear
 
 
-def limited(present: float, wanted: float, most: float) -> float:
-    """Clamp ``wanted`` to the range from ``present - most`` to ``present + most``."""
-    return min(max(wanted, present - most), present + most)
+def limited(present: float, target: float, max_change: float) -> float:
+    """Clamp ``target`` to the range from ``present - max_change`` to ``present + max_change``."""
+    return min(max(target, present - max_change), present + max_change)
 
 
 class Drive:
@@ -57,11 +57,11 @@ class Drive:
         """
         if self.mode == "switch":
             return self._toggled(keys, pad, present)
-        wanted = self._wanted(keys, pad)
+        deflection = self._deflection(keys, pad)
         if not self._armed:
-            self._armed = wanted == 0.0
+            self._armed = deflection == 0.0
             return None
-        before, self._output = self._output, limited(self._output, wanted, self.binding.rate_limit * seconds)
+        before, self._output = self._output, limited(self._output, deflection, self.binding.rate_limit * seconds)
         if self.mode == "spring":
             return self.target.at(self._output) if self._output != before else None
         if self._output == 0.0:
@@ -69,7 +69,7 @@ class Drive:
         span = self.target.upper - self.target.lower
         return self.target.clamp(present + self._output * self.binding.speed * span * seconds)
 
-    def _wanted(self, keys: AbstractSet[str], pad: GamepadState) -> float:
+    def _deflection(self, keys: AbstractSet[str], pad: GamepadState) -> float:
         by_keys = 0.0
         if len(self.binding.keys) == 2:
             lower, upper = self.binding.keys

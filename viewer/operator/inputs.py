@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusim import validate
-from gpusim.builder.commands import command_hints, first_command
+from gpusim.builder.commands import command_hints, initial_command
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.program import OperatorInput
 from gpusim.description.ui_hints import UiHints
@@ -70,11 +70,11 @@ class Input(UiHints):
 
         For deflection 0, return the allowed value nearest to 0.
         """
-        rest = min(max(0.0, self.lower), self.upper)
-        return rest + deflection * (self.upper - rest if deflection >= 0.0 else rest - self.lower)
+        neutral = min(max(0.0, self.lower), self.upper)
+        return neutral + deflection * (self.upper - neutral if deflection >= 0.0 else neutral - self.lower)
 
 
-def held_value(item: Input, sim: Simulation) -> Value:
+def stop_value(item: Input, sim: Simulation) -> Value:
     """Return the value of an input in an emergency stop, as one number, or as an array with one number per world."""
     values = tuple(float(x) for x in np.atleast_1d(safe_value(item, sim.runtime)))
     return values[0] if len(values) == 1 else values
@@ -97,7 +97,7 @@ def command_inputs(model: Model) -> dict[str, Input]:
             reading = next((r for r in kind.readings if r.name == command), None)
             idle = label not in model.operator_commands
             ui_hints = vars(hints[label]) | {"idle": idle}
-            initial = first_command(spec, command)
+            initial = initial_command(spec, command)
             found[label] = Input(**ui_hints, name=label, initial=initial, doc=reading.doc if reading else "")
     for diagram in model.diagrams:
         for item in diagram.operator_inputs:

@@ -34,14 +34,14 @@ class KeyUser(Protocol):
     def key_groups(self) -> list[KeyGroup]:
         """Return the help texts for the object's keys."""
 
-    def taken_keys(self) -> Collection[str]:
+    def used_keys(self) -> Collection[str]:
         """Return the window names of the keys that this object uses.
 
         A used key reaches the window only together with Ctrl.
         """
 
 
-def key_words(key: str) -> str:
+def key_display_name(key: str) -> str:
     """Return a key's display name: "Space", "R", "[", "Num 4" for "kp_4", "Page up" for "page_up"."""
     return key.lower().replace("kp_", "num ").replace("_", " ").capitalize()
 
@@ -51,4 +51,4 @@ def window_key(key: str, shift: bool = False, taken: Collection[str] = ()) -> st
 
     If the operator or the panel uses the key, the name starts with Ctrl.
     """
-    return ("Ctrl+" if key in taken else "") + ("Shift+" if shift else "") + key_words(key)
+    return ("Ctrl+" if key in taken else "") + ("Shift+" if shift else "") + key_display_name(key)

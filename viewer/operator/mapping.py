@@ -16,7 +16,7 @@ from gpusim.description.operator_names import STOP_BUTTON, check_key, check_part
 from gpusim.errors import ModelError, unknown_name
 from gpusim.input_files import bounded_text
 from gpusim.viewer.operator.inputs import Input
-from gpusim.viewer.operator.key_list import key_words
+from gpusim.viewer.operator.key_list import key_display_name
 from gpusim.viewer.operator.keys import window_name
 
 MODES = ("spring", "rate", "switch")
@@ -76,7 +76,7 @@ class Binding:
     @property
     def moved_by(self) -> str:
         """Display names of keys, stick and button, e.g. "A D, left x"."""
-        keys = " ".join(key_words(window_name(key)) for key in self.keys)
+        keys = " ".join(key_display_name(window_name(key)) for key in self.keys)
         return ", ".join(part for part in (keys, *(x.replace("_", " ") for x in (self.axis, self.button))) if part)
 
     def _check_keys(self, element: str) -> None:

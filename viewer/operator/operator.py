@@ -13,7 +13,7 @@ from gpusim.errors import ModelError, UnknownNameError
 from gpusim.viewer.operator.channels import Channels
 from gpusim.viewer.operator.devices import Devices
 from gpusim.viewer.operator.gamepad import Gamepad
-from gpusim.viewer.operator.inputs import Input, command_inputs, held_value
+from gpusim.viewer.operator.inputs import Input, command_inputs, stop_value
 from gpusim.viewer.operator.key_list import KeyGroup, KeyLine, window_key
 from gpusim.viewer.operator.keys import NAMES, window_name
 from gpusim.viewer.operator.mapping import InputMapping
@@ -70,10 +70,10 @@ class Operator:
         self._wish = mapping
         self._added: dict[str, Input] = {}
         self.recorded: Path | None = None
-        self._taker: LogWriter | None = None
+        self._writer: LogWriter | None = None
         self._player: LogPlayer | None = None
         self._played = ""
-        self._own_keys: dict[tuple[str, bool], tuple[str, Callable[[], None]]] = {
+        self._operator_keys: dict[tuple[str, bool], tuple[str, Callable[[], None]]] = {
             (STOP_KEY, False): ("emergency stop", lambda: self.emergency_stop("keyboard")),
             (STOP_KEY, True): ("release the stop", self.release_stop),
         }
@@ -131,7 +131,7 @@ class Operator:
             ModelError: the name exists already, or the range is invalid.
         """
         if name in self._channels:
-            raise validate.fail(f"input '{name}'", "there is one of this name already", "give another name")
+            raise validate.fail(f"input '{name}'", "this name is already in use", "give another name")
         item = Input(lower, upper, safe, unit, switch, springs, name=name, initial=initial, doc=doc)
         self._added[name] = item
         self._channels.add(item)
@@ -195,7 +195,7 @@ class Operator:
         self.stopped = True
         self.devices.disarm()
         for name, channel in self._channels.items():
-            self._channels.take(name, held_value(channel.input, self.sim), STOP)
+            self._channels.take(name, stop_value(channel.input, self.sim), STOP)
         self.sim.override()
         self._note_stop(True)
 
@@ -213,8 +213,8 @@ class Operator:
         self._note_stop(False)
 
     def _note_stop(self, stopped: bool) -> None:
-        if self._taker is not None:
-            self._taker.note_stop(stopped)
+        if self._writer is not None:
+            self._writer.note_stop(stopped)
 
     def use_mapping(self, wish: str) -> None:
         """Set the mapping of keys and sticks, see :func:`choose_mapping`.
@@ -233,24 +233,25 @@ class Operator:
             True if the operator uses the key.
         """
         name = NAMES.get(code, "")
-        if own := self._own_keys.get((name, shift)):
+        if entry := self._operator_keys.get((name, shift)):
             if down:
-                own[1]()
+                entry[1]()
             return True
         return self.devices.key(name, down)
 
     def key_groups(self) -> list[KeyGroup]:
         """Return the keys, sticks and buttons, with the names of the commands that they set."""
-        own = [KeyLine(window_key(window_name(key), shift), what) for (key, shift), (what, _) in self._own_keys.items()]
-        pad = KeyLine(f"gamepad {self.mapping.stop_button}", own[0].what)
+        keys = self._operator_keys.items()
+        lines = [KeyLine(window_key(window_name(key), shift), what) for (key, shift), (what, _) in keys]
+        pad = KeyLine(f"gamepad {self.mapping.stop_button}", lines[0].what)
         drives = [KeyLine(binding.moved_by, binding.command) for binding in self.mapping.bindings]
         title = f"Commands ({self.mapping.name}, {'gamepad connected' if self.devices.connected else 'no gamepad'})"
-        return [KeyGroup("Operator", [*own, pad]), *([KeyGroup(title, drives)] if drives else [])]
+        return [KeyGroup("Operator", [*lines, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
-    def taken_keys(self) -> Collection[str]:
+    def used_keys(self) -> Collection[str]:
         """Return the window names of the keys that the operator uses."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
-        return {window_name(key) for key in driving | {key for key, _ in self._own_keys}}
+        return {window_name(key) for key in driving | {key for key, _ in self._operator_keys}}
 
     def let_go(self) -> None:
         """Handle all pressed keys as released, because the window has lost the keyboard focus."""
@@ -283,18 +284,18 @@ class Operator:
         self._channels.write_released(self.sim.control)
         if self.scene is not None and self.scene.schedule is not None:
             self.scene.schedule(self.sim, time)
-        self._channels.write_taken(self.sim.control, everything=self.scheduled())
+        self._channels.write_changed(self.sim.control, everything=self.scheduled())
         self._note_changes()
         self._channels.settle()
-        for log in (self._taker, self._player):
+        for log in (self._writer, self._player):
             if log is not None:
                 log.step += count
 
     def _note_changes(self) -> None:
-        if self._taker is not None:
+        if self._writer is not None:
             for name in self._channels.changed:
                 channel = self._channels[name]
-                self._taker.note(name, channel.value if channel.source else None)
+                self._writer.note(name, channel.value if channel.source else None)
 
     def _play(self, player: LogPlayer) -> None:
         if (stop := player.due_stop()) is not None:
@@ -324,7 +325,7 @@ class Operator:
     @property
     def recording(self) -> bool:
         """True during a recording."""
-        return self._taker is not None
+        return self._writer is not None
 
     @property
     def replaying(self) -> bool:
@@ -334,7 +335,7 @@ class Operator:
     @property
     def log(self) -> str:
         """Name of the file that is recorded or replayed, or an empty string."""
-        return self._taker.path.name if self._taker is not None else self._played if self._player is not None else ""
+        return self._writer.path.name if self._writer is not None else self._played if self._player is not None else ""
 
     def record(self, path: str | os.PathLike[str], *, keep: bool = False) -> None:
         """Start a recording of all changes. For an exact replay, reset the simulation before the recording.
@@ -355,7 +356,7 @@ class Operator:
             self.sim.time,
             solver_of(self.sim),
         )
-        self._taker = LogWriter(head, path, keep)
+        self._writer = LogWriter(head, path, keep)
         if self.stopped:
             self._note_stop(True)
         self._channels.changed |= {name for name, channel in self._channels.items() if channel.source}
@@ -366,12 +367,12 @@ class Operator:
         Raises:
             ModelError: the file cannot be written. The recording continues, so you can try again.
         """
-        if self._taker is None:
+        if self._writer is None:
             return None
-        recording = self._taker.finish()
-        self.recorded = self._taker.path
+        recording = self._writer.finish()
+        self.recorded = self._writer.path
         self.note = f"recorded {self.recorded}"
-        self._taker = None
+        self._writer = None
         return recording
 
     def _end_recording(self) -> None:
@@ -380,7 +381,7 @@ class Operator:
             self.stop_recording()
         except ModelError as error:
             self.note = str(error)
-        self._taker = None
+        self._writer = None
 
     def replay(self, source: str | os.PathLike[str] | OperatorRecording) -> None:
         """Replay a recording. Any operator input ends the replay.

@@ -103,7 +103,7 @@ class LogPlayer:
         return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
 
     def due_stop(self) -> bool | None:
-        """Return True if the emergency stop is latched before the next step, False if it is released, else None."""
+        """Return True if the emergency stop latches before the next step, False for a release, else None."""
         return self._recording.stops.get(self.step)
 
     def due(self) -> dict[str, Value | None]:

@@ -32,7 +32,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "stick": ("stick", "arm", "dipper"),
     "bucket": ("bucket",),
 }
-"""Function -> words that identify the function in a command's label."""
+"""Words in a command's label that identify a function, by function."""
 NEEDED = ("boom", "stick", "bucket")
 """Functions required for an excavator pattern."""
 
@@ -83,10 +83,10 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
         mapping = load_mapping(wish)
         mapping.check(inputs)
         return mapping
-    own = declared(inputs.values())
-    named = {binding.command for binding in own}
-    rest = _ready_made({name: item for name, item in inputs.items() if name not in named}, wish)
-    return InputMapping(rest.name, (*own, *_left(rest.bindings, own)))
+    declared_bindings = declared(inputs.values())
+    named = {binding.command for binding in declared_bindings}
+    ready_made = _ready_made({name: item for name, item in inputs.items() if name not in named}, wish)
+    return InputMapping(ready_made.name, (*declared_bindings, *_unused_parts(ready_made.bindings, declared_bindings)))
 
 
 def declared(inputs: Iterable[Input]) -> list[Binding]:
@@ -110,7 +110,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
     return found
 
 
-def _left(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
+def _unused_parts(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
     """Return the bindings, without the keys, sticks and buttons in ``taken``."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
@@ -131,8 +131,8 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:
-            rule = f"no command of this scene has a label with {' or '.join(WORDS[missing[0]])} in it"
-            raise validate.fail(f"mapping '{wish}'", rule, "take the mapping 'auto', or write a mapping file")
+            rule = f"no command of this scene has a label that contains {' or '.join(WORDS[missing[0]])}"
+            raise validate.fail(f"mapping '{wish}'", rule, "use the mapping 'auto', or write a mapping file")
         return _pattern(wish, functions, inputs)
     if wish not in ("auto", WHEELED):
         raise unknown_name("mapping", wish, ["auto", *PATTERNS, WHEELED])
@@ -143,7 +143,7 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
         return _with_others("Wheeled", pedals, inputs)
     if wish == WHEELED:
         rule = "no commands of this scene are 'steer' and 'drive' or end in '_drive'"
-        raise validate.fail("mapping 'wheeled'", rule, "take the mapping 'auto', or write a mapping file")
+        raise validate.fail("mapping 'wheeled'", rule, "use the mapping 'auto', or write a mapping file")
     return InputMapping("automatic", tuple(_in_order(inputs.values())))
 
 

@@ -123,7 +123,7 @@ class OperatorRecording:
             raise validate.fail(element, f"it cannot be read ({reason})", "check path and permissions") from None
         lines = [_parsed(element, number, line) for number, line in enumerate(text.splitlines(), start=1)]
         if not lines or lines[0].get("format") != FORMAT or lines[0].get("version") != VERSION:
-            raise validate.fail(element, "it does not begin like one", "give a file that a viewer has recorded")
+            raise validate.fail(element, "it has no header", "give a file that a viewer has recorded")
         return _from_lines(cls, element, lines)
 
 
@@ -176,7 +176,9 @@ def _from_lines(cls: type[OperatorRecording], element: str, lines: list[dict[str
     except ModelError:
         raise
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise validate.fail(element, f"line 1 lacks or garbles {error}", "record it again") from None
+        raise validate.fail(
+            element, f"line 1 lacks a value, or a value is invalid ({error})", "record it again"
+        ) from None
     for number, line in enumerate(lines[1:], start=2):
         step = line.get("step")
         if not isinstance(step, int) or isinstance(step, bool) or step < found.steps:

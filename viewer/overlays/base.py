@@ -78,15 +78,15 @@ class Frame:
         """
         return np.asarray(self.poses.position + self.stage.offsets[:, None])
 
-    def places(self, body: Array, point: Array) -> Array:
+    def world_points(self, body: Array, point: Array) -> Array:
         """Return the positions (worlds, n, 3), m, at which points on bodies are drawn.
 
         Args:
             body: (n,) indices of the bodies, -1 for the world.
             point: (n, 3) points relative to the centers of mass, in body axes (m).
         """
-        turned = np.einsum("wnij,nj->wni", self.poses.rotation[:, body], point)
-        return np.asarray(self.coms[:, body] + turned)
+        rotated = np.einsum("wnij,nj->wni", self.poses.rotation[:, body], point)
+        return np.asarray(self.coms[:, body] + rotated)
 
     @cached_property
     def contacts(self) -> Contacts | None:
@@ -102,16 +102,16 @@ class Frame:
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Add the offset at which a world is drawn to each point (n, 3), in m."""
+        """Add the drawing offset of its world to each point (n, 3), in m."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
     def mass(self) -> Array:
         """Masses of the bodies (worlds, bodies), kg."""
         bodies, drawn = len(self.model.bodies), self.num_worlds
-        kept = (self.model if self.sim is None else self.sim.runtime).parameters["mass"][:, :bodies]
-        own = kept if len(kept) == 1 else kept[list(self.worlds)]
-        return np.broadcast_to(np.where(self.model.topology.dynamic[:bodies], own, 0.0), (drawn, bodies))
+        mass = (self.model if self.sim is None else self.sim.runtime).parameters["mass"][:, :bodies]
+        chosen = mass if len(mass) == 1 else mass[list(self.worlds)]
+        return np.broadcast_to(np.where(self.model.topology.dynamic[:bodies], chosen, 0.0), (drawn, bodies))
 
     @cached_property
     def weight(self) -> float:
@@ -131,14 +131,14 @@ class Frame:
 _Made = TypeVar("_Made")
 
 
-def once_a_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Decorate ``make`` with a cache, which stores one result for each stage."""
-    kept: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
+def cached_by_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
+    """Decorate ``make`` with a cache that stores one result per stage."""
+    made_by_stage: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:
-        if stage not in kept:
-            kept[stage] = make(stage)
-        return kept[stage]
+        if stage not in made_by_stage:
+            made_by_stage[stage] = make(stage)
+        return made_by_stage[stage]
 
     return made
 
@@ -180,8 +180,8 @@ def chosen_overlays(names: Iterable[str]) -> list[Overlay]:
     Raises:
         UnknownNameError: an overlay is unknown.
     """
-    wanted = set(names)
-    for name in sorted(wanted - set(_OVERLAYS.names())):
+    chosen_names = set(names)
+    for name in sorted(chosen_names - set(_OVERLAYS.names())):
         raise unknown_name("overlay", name, _OVERLAYS.names())
-    found = [overlay for overlay in overlays() if overlay.name in wanted]
+    found = [overlay for overlay in overlays() if overlay.name in chosen_names]
     return sorted(found, key=lambda overlay: overlay.floats)

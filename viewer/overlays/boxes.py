@@ -11,7 +11,7 @@ from gpusim.reference.collide.shapes import Shape, model_shapes
 from gpusim.stage.poses import Poses
 from gpusim.stage.stage import Stage
 from gpusim.typing import Array
-from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.base import Frame, Overlay, cached_by_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
@@ -29,13 +29,13 @@ def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
     shapes = stage.model.contact
     rotation = poses.rotation[:, shapes.body]
     position = poses.position[:, shapes.body] + np.einsum("wnij,nj->wni", rotation, shapes.center)
-    turn = (rotation @ shapes.rotation.reshape(-1, 3, 3)).reshape(*rotation.shape[:2], 9)
+    matrix = (rotation @ shapes.rotation.reshape(-1, 3, 3)).reshape(*rotation.shape[:2], 9)
     lower, upper = np.empty_like(position), np.empty_like(position)
-    all_bounds(_shapes(stage), position, turn, lower, upper)
+    all_bounds(_shapes(stage), position, matrix, lower, upper)
     return lower, upper
 
 
-@once_a_stage
+@cached_by_stage
 def _shapes(stage: Stage) -> list[Shape]:
     return model_shapes(stage.model.contact)
 

@@ -21,7 +21,7 @@ Color: TypeAlias = tuple[float, ...] | Array
 PIXELS, FLAT, DASHED, RIMMED = 1, 2, 4, 8
 """Bits of a stroke's ``style``: picture coordinates, flat ends, dashed line, dark rim."""
 STROKE = np.dtype([("a", "3f4"), ("b", "3f4"), ("radius", "2f4"), ("color", "4f4"), ("style", "f4")])
-LETTER = np.dtype([("place", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
+LETTER = np.dtype([("box", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
 AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
 
 INK = (0.09, 0.11, 0.13)
@@ -45,7 +45,7 @@ class Box:
         """Return whether a point is inside the box."""
         return self.x <= x < self.x + self.width and self.y <= y < self.y + self.height
 
-    def meets(self, other: Box) -> bool:
+    def overlaps(self, other: Box) -> bool:
         """Return whether two boxes overlap."""
         across = self.x < other.x + other.width and other.x < self.x + self.width
         return across and self.y < other.y + other.height and other.y < self.y + self.height
@@ -148,7 +148,7 @@ class Canvas:
         start = np.reshape(np.asarray(start, dtype=float), (-1, 2))
         low = np.reshape([(box.x, box.y) for box in boxes], (-1, 2))
         end = np.clip(start, low, low + np.reshape([(box.width, box.height) for box in boxes], (-1, 2)))
-        a, b = (np.concatenate([place, np.zeros((len(place), 1))], axis=1) for place in (start, end))
+        a, b = (np.concatenate([ends, np.zeros((len(ends), 1))], axis=1) for ends in (start, end))
         for wider, shown in ((1.6, (*PAPER, 0.9)), (0.0, color)):
             self._stroke(self._picture, a, b, shown, 1.0 + wider, 1.0 + wider, PIXELS)
             self._stroke(self._picture, a, a, shown, 4.0 + wider, 4.0 + wider, PIXELS)
@@ -166,11 +166,12 @@ class Canvas:
             color: color of the letters.
             halo: color and opacity of a one-pixel outline.
         """
-        places = self.atlas.letters(text)
-        letters = np.zeros(len(places), dtype=LETTER)
-        letters["place"], letters["texel"] = places[:, :4], places[:, 4:]
-        letters["place"][:, :2] += np.round([x, y])
-        letters["color"], letters["halo"] = _with_opacity(color, len(places)), _with_opacity(halo, len(places))
+        letter_boxes = self.atlas.letters(text)
+        letters = np.zeros(len(letter_boxes), dtype=LETTER)
+        letters["box"], letters["texel"] = letter_boxes[:, :4], letter_boxes[:, 4:]
+        letters["box"][:, :2] += np.round([x, y])
+        letters["color"] = _with_opacity(color, len(letter_boxes))
+        letters["halo"] = _with_opacity(halo, len(letter_boxes))
         self._letters.append(letters)
 
     def scene_strokes(self) -> Array:

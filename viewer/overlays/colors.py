@@ -12,7 +12,7 @@ from gpusim.reference.contacts.contact_report import Contacts
 from gpusim.stage.parts import com_of
 from gpusim.stage.stage import Stage
 from gpusim.typing import Array
-from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.base import Frame, Overlay, cached_by_stage, register
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
@@ -36,13 +36,13 @@ def color_of(number: int) -> tuple[float, float, float]:
         return _ARTICULATED_COLOR
     if number < len(_FIRST):
         return _FIRST[number]
-    further = number - len(_FIRST)
-    return colorsys.hsv_to_rgb((0.07 + 0.618 * further) % 1.0, (0.55, 0.9)[further % 2], (0.95, 0.6)[further // 2 % 2])
+    extra = number - len(_FIRST)
+    return colorsys.hsv_to_rgb((0.07 + 0.618 * extra) % 1.0, (0.55, 0.9)[extra % 2], (0.95, 0.6)[extra // 2 % 2])
 
 
 @dataclass(frozen=True)
 class Links:
-    """Constraints as graph: the overlay draws a disk (hub) for each constraint, and a line to each connected body.
+    """Graph of the constraints, with a disk (hub) for each constraint and a line to each connected body.
 
     Attributes:
         color: (n,) color index of the solver.
@@ -57,7 +57,7 @@ class Links:
     end: Array
 
 
-@once_a_stage
+@cached_by_stage
 def _hubs(stage: Stage) -> tuple[Array, Array]:
     """Return body (n,) and point (n, 3) of joint constraints."""
     model, t = stage.model, stage.model.topology
@@ -78,10 +78,10 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
     slots = t.constraint_bodies
     moving = t.dynamic[slots]
     ends = frame.coms[:, slots]
-    share = moving / np.maximum(moving.sum(axis=1, keepdims=True), 1)
-    hub = np.einsum("ns,wnsi->wni", share, ends)
+    weights = moving / np.maximum(moving.sum(axis=1, keepdims=True), 1)
+    hub = np.einsum("ns,wnsi->wni", weights, ends)
     named = body <= t.num_bodies
-    hub[:, named] = frame.places(body[named], point[named])
+    hub[:, named] = frame.world_points(body[named], point[named])
     color = np.tile(t.coloring_for(max_colors).color_of, frame.num_worlds)
     constraint, slot = np.nonzero(moving)
     link = (np.arange(frame.num_worlds)[:, None] * t.num_constraints + constraint).reshape(-1)
@@ -121,7 +121,7 @@ class ColorsOverlay(Overlay):
 
     name: ClassVar[str] = "colors"
     key: ClassVar[str] = "g"
-    description: ClassVar[str] = "graph coloring: joints and contacts in the colors in which the solver takes them"
+    description: ClassVar[str] = "graph coloring: joints and contacts in the solver's colors"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
         """Draw joints first, then contacts, each with a legend."""

@@ -22,7 +22,7 @@ MODE_COLORS = {
 _FRICTION = (0.85, 0.10, 0.62)
 _NAMES = {STICKING: "sticking", SLIDING: "sliding", FLIGHT: "flight"}
 _LONG = 4.0
-"""Maximum arrow length, in body radii, for linear scaling. Above this length, the scaling is logarithmic."""
+"""Ratio of force to weight above which the arrow length grows logarithmically."""
 
 
 def arrow_lengths(force: Array, weight: float, size: float) -> Array:
@@ -44,7 +44,7 @@ def arrow_lengths(force: Array, weight: float, size: float) -> Array:
     return np.asarray(size * np.where(ratio > _LONG, longer, ratio))
 
 
-def shown_forces(contacts: Contacts, dynamic: Array, up: Array) -> Array:
+def forces_on_moving_body(contacts: Contacts, dynamic: Array, up: Array) -> Array:
     """Return the forces (n, 3) on the moving body (N).
 
     If both bodies move, return the force on the body that is pushed up.
@@ -69,7 +69,7 @@ class ContactsOverlay(Overlay):
         contacts = frame.contacts
         assert contacts is not None
         point = frame.moved(contacts.point, contacts.world)
-        force = shown_forces(contacts, frame.model.topology.dynamic, frame.stage.up)
+        force = forces_on_moving_body(contacts, frame.model.topology.dynamic, frame.stage.up)
         size = np.linalg.norm(force, axis=1)
         length = arrow_lengths(size, frame.weight, frame.body_radius)
         arrow = force * (length / np.maximum(size, 1e-300))[:, None]

@@ -12,17 +12,17 @@ from gpusim.model.model import Model
 from gpusim.stage.parts import com_of
 from gpusim.stage.stage import Stage
 from gpusim.typing import Array
-from gpusim.viewer.overlays.base import Frame, Overlay, once_a_stage, register
+from gpusim.viewer.overlays.base import Frame, Overlay, cached_by_stage, register
 from gpusim.viewer.overlays.canvas import DASHED, RIMMED, Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
 AXIS_COLORS = np.array([(0.88, 0.12, 0.12), (0.10, 0.68, 0.18), (0.15, 0.35, 0.95)])
 """Colors of x, y, z."""
 _AXIS = (1.0, 0.80, 0.05)
-_SHARE = 0.1
+_SIZE = 0.1
 """Length of a frame's axes, as a fraction of the scene's radius."""
-_REACH = 1.6
-"""Half length of a joint's axis, relative to the length of the frame's axes."""
+_ARROW_LENGTH = 1.6
+"""Half length of a drawn joint axis, relative to the length of the frame's axes."""
 
 
 class JointArrays:
@@ -71,7 +71,7 @@ def _moves(model: Model, joint: JointSpec) -> list[tuple[int, Array, Array, bool
     return moves
 
 
-@once_a_stage
+@cached_by_stage
 def joint_arrays(stage: Stage) -> JointArrays:
     """Return the joint arrays of a stage's model."""
     return JointArrays(stage.model)
@@ -93,16 +93,16 @@ class JointsOverlay(Overlay):
     def draw(self, frame: Frame, canvas: Canvas) -> None:
         """Draw joint frames and axes. The lengths are constant in all pictures of a scene."""
         joints = joint_arrays(frame.stage)
-        size = _SHARE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
-        origins = [frame.places(joints.body[side], joints.point[side]) for side in (0, 1)]
+        size = _SIZE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
+        origins = [frame.world_points(joints.body[side], joints.point[side]) for side in (0, 1)]
         self._draw_moves(frame, canvas, joints, size)
-        start, end = (place[:, joints.lines].reshape(-1, 3) for place in origins)
+        start, end = (origin[:, joints.lines].reshape(-1, 3) for origin in origins)
         canvas.lines(start, end, _AXIS, 2.0, top=True, style=DASHED)
         for side, strong in ((0, False), (1, True)):
-            turned = frame.poses.rotation[:, joints.body[side]] @ joints.axes[side]
+            axes = frame.poses.rotation[:, joints.body[side]] @ joints.axes[side]
             start = origins[side].reshape(-1, 3)
             for k in range(3):
-                end = start + (size if strong else 0.6 * size) * turned[..., k].reshape(-1, 3)
+                end = start + (size if strong else 0.6 * size) * axes[..., k].reshape(-1, 3)
                 color = (*AXIS_COLORS[k], 1.0 if strong else 0.55)
                 if strong:
                     canvas.arrows(start, end, color, 2.0, top=True)
@@ -113,12 +113,12 @@ class JointsOverlay(Overlay):
         add_panel(canvas, f"{joints.count} joint{'s' if joints.count != 1 else ''}", [*rows, Row("motion", "", _AXIS)])
 
     def _draw_moves(self, frame: Frame, canvas: Canvas, joints: JointArrays, size: float) -> None:
-        middle = frame.places(joints.move_body, joints.move_point)
+        middle = frame.world_points(joints.move_body, joints.move_point)
         rotation = frame.poses.rotation[:, joints.move_body]
-        reach = _REACH * size * np.einsum("wnij,nj->wni", rotation, joints.move_direction)
+        arrows = _ARROW_LENGTH * size * np.einsum("wnij,nj->wni", rotation, joints.move_direction)
         for slides in (False, True):
             of = joints.move_slides == slides
-            at, along = middle[:, of].reshape(-1, 3), reach[:, of].reshape(-1, 3)
+            at, along = middle[:, of].reshape(-1, 3), arrows[:, of].reshape(-1, 3)
             if slides:
                 canvas.arrows(at, at + along, _AXIS, 3.0, top=True)
                 canvas.arrows(at, at - along, _AXIS, 3.0, top=True)

@@ -10,7 +10,7 @@ from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import INK, PAPER, Canvas
 from gpusim.viewer.overlays.placing import place_boxes
 
-_MOST = 150
+_MAX_LABELS = 150
 """Maximum number of labels."""
 
 
@@ -30,13 +30,13 @@ class LabelsOverlay(Overlay):
         pixel, inside = canvas.project(points)
         distance = np.linalg.norm(points - np.array(frame.camera.position), axis=1)
         nearest = np.argsort(distance, kind="stable")
-        order = nearest[inside[nearest]][:_MOST]
+        order = nearest[inside[nearest]][:_MAX_LABELS]
         texts = [bodies[k % len(bodies)].label for k in order]
         height = canvas.atlas.line_height
         sizes = np.reshape([(canvas.atlas.width(text) + 2, height) for text in texts], (-1, 2))
-        places = place_boxes(pixel[order], sizes, canvas.width, canvas.height, canvas.taken)
-        shown = [(k, text, place) for k, text, place in zip(order, texts, places, strict=True) if place is not None]
-        canvas.pointers(pixel[[k for k, _, _ in shown]], [place for _, _, place in shown])
-        for _, text, place in shown:
-            canvas.taken.append(place)
-            canvas.text(place.x + 1, place.y + canvas.atlas.ascent, text, INK, (*PAPER, 0.9))
+        boxes = place_boxes(pixel[order], sizes, canvas.width, canvas.height, canvas.taken)
+        shown = [(k, text, box) for k, text, box in zip(order, texts, boxes, strict=True) if box is not None]
+        canvas.pointers(pixel[[k for k, _, _ in shown]], [box for _, _, box in shown])
+        for _, text, box in shown:
+            canvas.taken.append(box)
+            canvas.text(box.x + 1, box.y + canvas.atlas.ascent, text, INK, (*PAPER, 0.9))

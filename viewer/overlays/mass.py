@@ -71,7 +71,7 @@ class MassOverlay(Overlay):
 
     name: ClassVar[str] = "mass"
     key: ClassVar[str] = "m"
-    description: ClassVar[str] = "centers of mass of bodies and of the whole, with the support polygon"
+    description: ClassVar[str] = "centers of mass of the bodies and the scene, with the support polygon"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
         """Draw the centers of mass. For a simulation with contacts, also draw the support polygon."""
@@ -115,10 +115,10 @@ class MassOverlay(Overlay):
         contacts = frame.contacts
         if contacts is None:
             return None
-        own = contacts.select(contacts.world == frame.worlds[world])
+        touching = contacts.select(contacts.world == frame.worlds[world])
         bodies = len(frame.model.bodies)
         center = whole_center(frame.mass[world : world + 1], frame.poses.position[world : world + 1, :bodies])[0]
-        return support_of(own, frame.model.topology.dynamic, center, frame.stage.up)
+        return support_of(touching, frame.model.topology.dynamic, center, frame.stage.up)
 
     def _add_table(self, frame: Frame, canvas: Canvas, total: float) -> None:
         rows = [Row("bodies", str(int((frame.mass[0] > 0.0).sum())), _BODY), Row("whole", f"{total:.4g} kg", INK)]

@@ -110,8 +110,8 @@ class Painter:
 
     def close(self) -> None:
         """Release the GPU memory."""
-        for thing in (self._line, self._fill, self._wire, self._text, self._strokes, self._letters, self._areas):
-            thing.close()
+        for resource in (self._line, self._fill, self._wire, self._text, self._strokes, self._letters, self._areas):
+            resource.close()
         self._texture.close()
 
 
@@ -124,9 +124,9 @@ class _Instances:
         GL.glBindVertexArray(self._array)
         self._buffer.bind()
         assert record.names is not None and record.fields is not None
-        for place, name in enumerate(record.names):
+        for location, name in enumerate(record.names):
             kind, offset = record.fields[name][:2]
-            attribute(place, kind.itemsize // _FLOAT, record.itemsize, offset, each_instance)
+            attribute(location, kind.itemsize // _FLOAT, record.itemsize, offset, each_instance)
         GL.glBindVertexArray(0)
 
     def write(self, records: Array) -> None:

@@ -92,6 +92,6 @@ class Painting:
 
     def close(self) -> None:
         """Release the GPU memory."""
-        for thing in (self._target, self.resolved, self._painter, self.renderer):
-            if thing is not None:
-                thing.close()
+        for resource in (self._target, self.resolved, self._painter, self.renderer):
+            if resource is not None:
+                resource.close()

@@ -144,7 +144,7 @@ def _free_corner(canvas: Canvas, table: _Table, right: bool, low: bool) -> Box |
         while y + height <= canvas.height - gap:
             top = canvas.height - y - height if low else y
             box = Box(canvas.width - x - width if right else x, top, width, height)
-            hit = next((other for other in canvas.taken if other.meets(box)), None)
+            hit = next((other for other in canvas.taken if other.overlaps(box)), None)
             if hit is None:
                 return box
             y = (canvas.height - hit.y if low else hit.y + hit.height) + gap

@@ -29,16 +29,16 @@ def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Se
     Returns:
         One box for each label. The boxes do not overlap. If the space near a point is full, the entry is None.
     """
-    ground = _Ground()
+    occupied = _OccupiedCells()
     for box in taken:
-        ground.add(box)
-    places: list[Box | None] = []
+        occupied.add(box)
+    placed: list[Box | None] = []
     for anchor, size in zip(np.asarray(anchors, dtype=float), np.asarray(sizes, dtype=float), strict=True):
-        place = next((box for box in _candidates(anchor, size, width, height) if not ground.meets(box)), None)
-        if place is not None:
-            ground.add(place)
-        places.append(place)
-    return places
+        free = next((box for box in _candidates(anchor, size, width, height) if not occupied.overlaps(box)), None)
+        if free is not None:
+            occupied.add(free)
+        placed.append(free)
+    return placed
 
 
 def _candidates(anchor: Array, size: Array, width: int, height: int) -> Iterator[Box]:
@@ -53,7 +53,7 @@ def _candidates(anchor: Array, size: Array, width: int, height: int) -> Iterator
                 yield Box(x, y, w, h)
 
 
-class _Ground:
+class _OccupiedCells:
     """Boxes in the cells of a grid, for fast overlap tests with many labels."""
 
     def __init__(self) -> None:
@@ -63,8 +63,8 @@ class _Ground:
         for cell in _cells(box):
             self._cells.setdefault(cell, []).append(box)
 
-    def meets(self, box: Box) -> bool:
-        return any(other.meets(box) for cell in _cells(box) for other in self._cells.get(cell, ()))
+    def overlaps(self, box: Box) -> bool:
+        return any(other.overlaps(box) for cell in _cells(box) for other in self._cells.get(cell, ()))
 
 
 def _cells(box: Box) -> list[tuple[int, int]]:

@@ -24,7 +24,7 @@ _TALL = 4.6
 """Height of a bar, in font sizes."""
 
 
-def bar_share(pressure: float, tank: float, supply: float) -> float:
+def bar_fill(pressure: float, tank: float, supply: float) -> float:
     """Return the filled fraction of a bar. The bar is empty at min(tank pressure, 0), and full at supply pressure."""
     low = min(tank, 0.0)
     return float(np.clip((pressure - low) / max(supply - low, 1e-300), 0.0, 1.0))
@@ -51,15 +51,15 @@ class PressureOverlay(Overlay):
         pixel, inside = canvas.project(middles)
         shown = np.flatnonzero(inside)
         sizes = np.reshape([_sheet_size(canvas, owners[k][0].label) for k in shown], (-1, 2))
-        places = place_boxes(pixel[shown], sizes, canvas.width, canvas.height, canvas.taken)
+        boxes = place_boxes(pixel[shown], sizes, canvas.width, canvas.height, canvas.taken)
         values = {c.label: _values(frame, c) for c in cylinders}
-        for k, place in zip(shown, places, strict=True):
-            if place is None:
+        for k, box in zip(shown, boxes, strict=True):
+            if box is None:
                 continue
-            canvas.taken.append(place)
-            canvas.pointers(pixel[k], [place])
+            canvas.taken.append(box)
+            canvas.pointers(pixel[k], [box])
             actuator, world = owners[k]
-            _draw_sheet(canvas, place, actuator.label, values[actuator.label][:, world])
+            _draw_sheet(canvas, box, actuator.label, values[actuator.label][:, world])
 
 
 def _has_chambers(actuator: ActuatorSpec) -> bool:
@@ -73,7 +73,7 @@ def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
     body = np.array([int(p["body_a"]), int(p["body_b"])])
     point = np.stack([p["point_a"] - com_of(frame.model, body[0]), p["point_b"] - com_of(frame.model, body[1])])
     body[body == WORLD] = len(frame.model.bodies)
-    return np.asarray(frame.places(body, point).mean(axis=1))
+    return np.asarray(frame.world_points(body, point).mean(axis=1))
 
 
 def _values(frame: Frame, actuator: ActuatorSpec) -> Array:
@@ -90,18 +90,18 @@ def _sheet_size(canvas: Canvas, label: str) -> tuple[float, float]:
     return width + 8, (_TALL * letter.size) + 2 * letter.line_height + 8
 
 
-def _draw_sheet(canvas: Canvas, place: Box, label: str, values: Array) -> None:
+def _draw_sheet(canvas: Canvas, box: Box, label: str, values: Array) -> None:
     letter, (tank, supply) = canvas.atlas, values[2:]
-    canvas.rectangle(place, _SHEET)
-    base = place.y + 2 + letter.ascent
-    canvas.text(place.x + 4, base, label, INK)
-    canvas.text(place.x + place.width - 4 - letter.width(_UNIT), base, _UNIT, _QUIET)
+    canvas.rectangle(box, _SHEET)
+    base = box.y + 2 + letter.ascent
+    canvas.text(box.x + 4, base, label, INK)
+    canvas.text(box.x + box.width - 4 - letter.width(_UNIT), base, _UNIT, _QUIET)
     tall, wide = _TALL * letter.size, float(round(1.3 * letter.size))
-    top = place.y + letter.line_height + 4
+    top = box.y + letter.line_height + 4
     for k, (name, pressure) in enumerate(zip(CHAMBERS, values[:2], strict=True)):
-        middle = round(place.x + (0.27 + 0.46 * k) * place.width)
+        middle = round(box.x + (0.27 + 0.46 * k) * box.width)
         bar = Box(middle - 0.5 * wide, top, wide, tall)
-        full = round(bar_share(float(pressure), float(tank), float(supply)) * tall)
+        full = round(bar_fill(float(pressure), float(tank), float(supply)) * tall)
         canvas.rectangle(bar, _EMPTY)
         canvas.rectangle(Box(bar.x, top + tall - full, wide, full), CHAMBERS[name])
         x = middle - 0.5 * letter.width(name)

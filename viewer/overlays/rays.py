@@ -12,7 +12,7 @@ from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
-MOST = 3000
+MAX_RAYS = 3000
 """Maximum number of drawn rays per sensor. A sensor with more rays draws only every second, third, ... ray."""
 _COLORS = ((0.93, 0.20, 0.16), (0.10, 0.45, 0.92), (0.10, 0.62, 0.26), (0.80, 0.42, 0.04), (0.55, 0.25, 0.85))
 """Colors of sensors."""
@@ -26,7 +26,7 @@ class RaysOverlay(Overlay):
 
     name: ClassVar[str] = "rays"
     key: ClassVar[str] = "y"
-    description: ClassVar[str] = "rays of sensors, to what they hit"
+    description: ClassVar[str] = "rays of sensors, up to their hit points"
     needs_simulation: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
@@ -54,7 +54,7 @@ def _draw(
     frame: Frame, canvas: Canvas, start: Array, end: Array, hit: Array, color: tuple[float, float, float]
 ) -> None:
     """Draw rays from ``start`` to ``end`` (worlds, n, 3), in m."""
-    step, offsets = -(-hit.size // MOST), frame.stage.offsets[:, None]
+    step, offsets = -(-hit.size // MAX_RAYS), frame.stage.offsets[:, None]
     start, end, hit = ((start + offsets)[:, ::step], (end + offsets)[:, ::step], hit[:, ::step])
     for chosen, opacity in ((~hit, _MISSED), (hit, _HIT)):
         if chosen.any():

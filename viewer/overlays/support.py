@@ -26,13 +26,13 @@ def _chain(points: Array) -> list[Array]:
     size = float(np.ptp(points, axis=0).max())
     chain: list[Array] = []
     for point in points:
-        while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 1e-9 * size * size:
+        while len(chain) > 1 and _cross(chain[-2], chain[-1], point) <= 1e-9 * size * size:
             chain.pop()
         chain.append(point)
     return chain
 
 
-def _turn(a: Array, b: Array, c: Array) -> float:
+def _cross(a: Array, b: Array, c: Array) -> float:
     return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
 
 
@@ -47,8 +47,8 @@ def margin(hull: Array, point: Array) -> float:
     a, b = hull, np.roll(hull, -1, axis=0)
     edge, to_point = b - a, point - a
     square = np.maximum((edge**2).sum(axis=1), 1e-300)
-    share = np.clip((to_point * edge).sum(axis=1) / square, 0.0, 1.0)
-    distance = float(np.linalg.norm(to_point - share[:, None] * edge, axis=1).min())
+    fraction = np.clip((to_point * edge).sum(axis=1) / square, 0.0, 1.0)
+    distance = float(np.linalg.norm(to_point - fraction[:, None] * edge, axis=1).min())
     inside = len(hull) > 2 and bool(np.all(edge[:, 0] * to_point[:, 1] - edge[:, 1] * to_point[:, 0] >= 0.0))
     return distance if inside else -distance
 

@@ -14,7 +14,7 @@ class WireframeOverlay(Overlay):
 
     name: ClassVar[str] = "wireframe"
     key: ClassVar[str] = "w"
-    description: ClassVar[str] = "edges of the triangles of everything that is drawn"
+    description: ClassVar[str] = "triangle edges of all drawn objects"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
         """Mark the canvas, so that the painter draws the wireframe."""

@@ -12,10 +12,10 @@ MAX_DECIMALS = 4
 """Maximum number of decimals on the panel."""
 FLOOR = 10.0 ** (1 - MAX_DECIMALS)
 """Minimum span in the displayed unit: ten times the last decimal."""
-SHARE = 0.01
+MIN_RATIO = 0.01
 """Minimum span relative to the magnitude of the values."""
 _SHRINK = 0.5
-"""Used fraction of the span below which the axis limits shrink."""
+"""The axis limits shrink if the values use less than this fraction of the span."""
 _STEPS = 5.0
 """Minimum number of rounding steps in the span. Axis limits are multiples of the rounding step."""
 
@@ -24,11 +24,11 @@ class Span:
     """Axis limits for the values of the last seconds.
 
     Args:
-        least: minimum width of the range. :data:`FLOOR` and :data:`SHARE` are further lower bounds of the width.
+        min_width: minimum width of the range. :data:`FLOOR` and :data:`MIN_RATIO` also limit the width.
     """
 
-    def __init__(self, least: float = 0.0) -> None:
-        self._least = least
+    def __init__(self, min_width: float = 0.0) -> None:
+        self._min_width = min_width
         self._ends: tuple[float, float] | None = None
 
     def clear(self) -> None:
@@ -49,7 +49,7 @@ class Span:
 
     def _widened(self, low: float, high: float) -> tuple[float, float]:
         """Widen a range to the minimum span around its center."""
-        short = max(self._least, FLOOR, SHARE * max(abs(low), abs(high))) - (high - low)
+        short = max(self._min_width, FLOOR, MIN_RATIO * max(abs(low), abs(high))) - (high - low)
         return (low - 0.5 * short, high + 0.5 * short) if short > 0.0 else (low, high)
 
 

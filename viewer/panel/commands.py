@@ -20,9 +20,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
         return
     if operator.sim.num_worlds > 1:
         widgets.heading("Commands", f"to all {operator.sim.num_worlds} worlds")
-        imgui.set_item_tooltip(
-            f"values and gauges are those of {panel_state.which_world()}: click a body of another one"
-        )
+        imgui.set_item_tooltip(f"values and gauges show {panel_state.world_name()}: click a body of another world")
     imgui.begin_disabled(operator.stopped)
     for item in shown:
         imgui.push_id(item.name)
@@ -32,7 +30,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
             _switch(operator, item, value)
         else:
             _slider(operator, item, value)
-        widgets.mark(panel_state.places, f"command {item.name}")
+        widgets.mark(panel_state.areas, f"command {item.name}")
         imgui.pop_id()
     imgui.end_disabled()
 
@@ -49,13 +47,13 @@ def _head(operator: Operator, item: Input, value: float) -> None:
     imgui.align_text_to_frame_padding()
     imgui.text(widgets.clipped(item.name, room))
     imgui.set_item_tooltip(_hint(operator, item, source))
-    _who(operator, item, source, room)
+    _draw_source(operator, item, source, room)
     if item.switch:
         edge -= 2.3 * imgui.get_font_size()
     widgets.right_text(text, theme.SOURCES.get(source, theme.FAINT) if source else theme.TEXT, edge)
 
 
-def _who(operator: Operator, item: Input, source: str, room: float) -> None:
+def _draw_source(operator: Operator, item: Input, source: str, room: float) -> None:
     """Draw the source of the value if there is enough space."""
     f = imgui.get_font_size()
     who = source or ("schedule" if operator.scheduled() and item.name in operator.sim.control else "")
@@ -103,8 +101,8 @@ def _zero_mark(item: Input) -> None:
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
     # margins in imgui: 2, plus half of the grab's width
     inset = 2.0 + 0.5 * imgui.get_style().grab_min_size
-    share = -item.lower / (item.upper - item.lower)
-    x = round(low.x + inset + share * (high.x - low.x - 2.0 * inset)) + 0.5
+    fraction = -item.lower / (item.upper - item.lower)
+    x = round(low.x + inset + fraction * (high.x - low.x - 2.0 * inset)) + 0.5
     draw = imgui.get_window_draw_list()
     draw.add_line((x, high.y - 1.0), (x, high.y + 2.0), theme.color(theme.FAINT))
 
@@ -118,7 +116,7 @@ def _switch(operator: Operator, item: Input, value: float) -> None:
     pressed = imgui.invisible_button("##switch", (width, imgui.get_frame_height()))
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
     y = 0.5 * (low.y + high.y)
-    rgba = (theme.SOURCES.get(operator.source(item.name), theme.ACCENT) if on else theme.FIELD_HELD) or theme.ACCENT
+    rgba = (theme.SOURCES.get(operator.source(item.name), theme.ACCENT) if on else theme.FIELD_ACTIVE) or theme.ACCENT
     draw = imgui.get_window_draw_list()
     draw.add_rect_filled((low.x, y - 0.5 * height), (high.x, y + 0.5 * height), theme.color(rgba), 0.5 * height)
     x = high.x - 0.5 * height if on else low.x + 0.5 * height

@@ -43,8 +43,8 @@ def toggle(panel_state: PanelState) -> None:
     shown = panel_state.diagram_shown
     if widgets.button("Close diagram" if shown else "Diagram", widgets.wide(), theme.ACCENT if shown else None):
         panel_state.diagram_shown = not shown
-    widgets.mark(panel_state.places, "diagram")
-    imgui.set_item_tooltip("the block diagram that gives commands, with the values on its wires")
+    widgets.mark(panel_state.areas, "diagram")
+    imgui.set_item_tooltip("the block diagram that sets commands, with the values on its wires")
 
 
 def draw(panel_state: PanelState, view: DiagramView) -> None:
@@ -70,32 +70,32 @@ def _head(panel_state: PanelState, view: DiagramView) -> None:
         width = imgui.calc_text_size(label).x + 1.2 * f
         if widgets.button(label, width, theme.ACCENT if label == view.label else None):
             view.show(label)
-        widgets.mark(panel_state.places, f"diagram tab {label}")
+        widgets.mark(panel_state.areas, f"diagram tab {label}")
         imgui.same_line()
     if widgets.button("Fit", 3.0 * f):
         view.zoom = 0.0
-    widgets.mark(panel_state.places, "diagram fit")
+    widgets.mark(panel_state.areas, "diagram fit")
     imgui.set_item_tooltip("drag: move; wheel: zoom; click: ports and parameters of a block")
 
 
 def _canvas(panel_state: PanelState, view: DiagramView, values: dict[str, Array], width: float, height: float) -> None:
     at = imgui.get_cursor_screen_pos()
     imgui.invisible_button("##canvas", (width, height))
-    widgets.mark(panel_state.places, "diagram canvas")
+    widgets.mark(panel_state.areas, "diagram canvas")
     if view.zoom == 0.0:
         view.fit(width, height)
-    view.bring_into_sight(width)
+    view.bring_into_view(width)
     _mouse(view, at)
     pen = _Pen(view, at.x, at.y, width, height)
     pen.list.push_clip_rect((at.x, at.y), (at.x + width, at.y + height), True)
     boxes = view.picture.boxes.values()
-    seen = [box for box in boxes if pen.in_sight((box.x, box.y), (box.x + box.width, box.y + box.height))]
+    seen = [box for box in boxes if pen.is_visible((box.x, box.y), (box.x + box.width, box.y + box.height))]
     for box in seen:
         if box.role == "subsystem":
             pen.box(box)
     for wire in view.picture.wires:
         xs, ys = zip(*wire.points, strict=True)
-        if not pen.in_sight((min(xs), min(ys)), (max(xs), max(ys))):
+        if not pen.is_visible((min(xs), min(ys)), (max(xs), max(ys))):
             continue
         on = wire.signal is not None and wire.signal in values
         pen.wire(list(wire.points), theme.FAINT if on else theme.LINE)
@@ -103,7 +103,7 @@ def _canvas(panel_state: PanelState, view: DiagramView, values: dict[str, Array]
         if box.role != "subsystem":
             pen.box(box)
         (left, top), (right, bottom) = pen.at(box.x, box.y), pen.at(box.x + box.width, box.y + box.height)
-        panel_state.places[f"diagram block {box.path}"] = Area(left, top, right - left, bottom - top)
+        panel_state.areas[f"diagram block {box.path}"] = Area(left, top, right - left, bottom - top)
     for box in seen:
         pen.values(box, values)
     pen.list.pop_clip_rect()
@@ -138,7 +138,7 @@ class _Pen:
         """Return the window coordinates of a diagram point."""
         return self._x + self._view.zoom * x, self._y + self._view.zoom * y
 
-    def in_sight(self, low: tuple[float, float], high: tuple[float, float]) -> bool:
+    def is_visible(self, low: tuple[float, float], high: tuple[float, float]) -> bool:
         """Return whether the rectangle between two corners is on the canvas."""
         (left, top), (right, bottom) = self._low, self._high
         return low[0] < right and high[0] + _GAP > left and low[1] - _GAP < bottom and high[1] > top
@@ -240,7 +240,7 @@ def _field(panel_state: PanelState, view: DiagramView, name: str, signal: str) -
     imgui.set_next_item_width(-1.0)
     value = view.edited.get(signal, view.parameter(signal, panel_state.world))
     changed, value = imgui.input_double(f"##{signal}", value, 0.0, 0.0, "%.6g")
-    widgets.mark(panel_state.places, f"diagram parameter {name}")
+    widgets.mark(panel_state.areas, f"diagram parameter {name}")
     if changed:
         view.edited[signal] = value
     if imgui.is_item_deactivated_after_edit():

@@ -14,7 +14,7 @@ from gpusim.viewer.window.sources import Live, Played
 if TYPE_CHECKING:
     from gpusim.viewer.window.sources import Source
 
-LEAST, MOST = 0.15, 4.0
+MIN_ZOOM, MAX_ZOOM = 0.15, 4.0
 """Range of the zoom, window pixels per diagram unit."""
 ON = 0.5
 """Threshold of a logic signal: larger values are on."""
@@ -63,13 +63,13 @@ class DiagramView:
     def fit(self, width: float, height: float) -> None:
         """Fit and center the diagram in a canvas, with a zoom of at most 1.5."""
         whole = self.picture
-        self.zoom = min(max(min(width / whole.width, height / whole.height), LEAST), 1.5)
+        self.zoom = min(max(min(width / whole.width, height / whole.height), MIN_ZOOM), 1.5)
         self.x = 0.5 * (width - self.zoom * whole.width)
         self.y = 0.5 * (height - self.zoom * whole.height)
 
     def zoom_at(self, x: float, y: float, steps: float) -> None:
         """Zoom about a canvas point."""
-        zoom = min(max(self.zoom * 1.15**steps, LEAST), MOST)
+        zoom = min(max(self.zoom * 1.15**steps, MIN_ZOOM), MAX_ZOOM)
         self.x = x - (x - self.x) * zoom / self.zoom
         self.y = y - (y - self.y) * zoom / self.zoom
         self.zoom = zoom
@@ -85,7 +85,7 @@ class DiagramView:
         self.picked = found[-1] if found else ""
         self._fresh = True
 
-    def bring_into_sight(self, width: float) -> None:
+    def bring_into_view(self, width: float) -> None:
         """Move the diagram if the list at the right edge hides a newly selected block."""
         box = self.picture.boxes.get(self.picked)
         if self._fresh and box is not None:

@@ -173,8 +173,8 @@ def _traces(sim: Simulation, signal: str, label: str, scale: float) -> list[Trac
 
 def _short(signal: str) -> str:
     """Return a signal's name without the element type: "lift pressure a" for "cylinder.lift.pressure_a"."""
-    _, _, rest = signal.partition(".")
-    return (rest or signal).replace(".", " ").replace("_", " ")
+    _, _, quantity = signal.partition(".")
+    return (quantity or signal).replace(".", " ").replace("_", " ")
 
 
 def number(value: float, span: float, sign: str = "") -> str:

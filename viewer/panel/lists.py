@@ -20,7 +20,7 @@ def parameters(panel_state: PanelState) -> None:
         "Restart with these" if changed else "Restart", widgets.wide(), theme.ACCENT if changed else None
     ):
         panel_state.restart()
-    widgets.mark(panel_state.places, "restart")
+    widgets.mark(panel_state.areas, "restart")
     if panel_state.message:
         widgets.wrapped(panel_state.message, theme.WARN)
 
@@ -43,7 +43,7 @@ def _parameter(panel_state: PanelState, parameter: ParameterInfo) -> None:
         panel_state.values[name] = str(on) if flipped else text
     else:
         panel_state.values[name] = imgui.input_text("##value", text)[1]
-    widgets.mark(panel_state.places, f"parameter {name}")
+    widgets.mark(panel_state.areas, f"parameter {name}")
 
 
 def overlays(panel_state: PanelState) -> None:
@@ -51,11 +51,11 @@ def overlays(panel_state: PanelState) -> None:
     for overlay in panel_state.overlays:
         edge = imgui.get_cursor_pos().x + widgets.wide()
         flipped, on = imgui.checkbox(overlay.name, overlay.name in panel_state.shown)
-        widgets.mark(panel_state.places, f"overlay {overlay.name}")
+        widgets.mark(panel_state.areas, f"overlay {overlay.name}")
         imgui.set_item_tooltip(overlay.description)
         if flipped:
             panel_state.shown.symmetric_difference_update({overlay.name})
-        taken = panel_state.operator.taken_keys() if panel_state.operator is not None else ()
+        taken = panel_state.operator.used_keys() if panel_state.operator is not None else ()
         widgets.right_text(window_key(overlay.key, taken=taken), theme.FAINT, edge)
 
 

@@ -97,7 +97,7 @@ class Panel:
 
     def _enter(self) -> None:
         if self._context is None:
-            raise ViewerError("this panel is closed; make a new one")
+            raise ViewerError("this panel is closed; create a new one")
         imgui.set_current_context(self._context)
 
     def frame(self, width: float, height: float, seconds: float, scale: float = 1.0) -> None:
@@ -124,7 +124,7 @@ class Panel:
             theme.apply(imgui.get_style(), sizes)
             self._sizes = sizes
         self._layout = self.layout(width, height)
-        self.panel_state.places.clear()
+        self.panel_state.areas.clear()
         imgui.new_frame()
         imgui.push_font(None, sizes.font)
         self._draw(self._layout)
@@ -137,7 +137,7 @@ class Panel:
         self._part("left", layout.left, lambda: self._left(roomy), "no_scrollbar")
         history = self.panel_state.history()
         if history is not None and layout.right.width > 0.0:
-            self._part("right", layout.right, lambda: scopes.draw(history, self.panel_state.which_world()))
+            self._part("right", layout.right, lambda: scopes.draw(history, self.panel_state.world_name()))
         imgui.push_style_color(imgui.Col_.window_bg, theme.color(theme.BAR))
         view = self.panel_state.diagrams()
         if view is not None and layout.diagram.height > 0.0:
@@ -182,11 +182,11 @@ class Panel:
         imgui.end_child()
 
     def _lists(self, panel_state: PanelState, operator: Operator | None, roomy: bool) -> None:
-        if panel_state.overlays and widgets.section(panel_state.places, "Overlays", opened=roomy):
+        if panel_state.overlays and widgets.section(panel_state.areas, "Overlays", opened=roomy):
             lists.overlays(panel_state)
-        if operator is not None and widgets.section(panel_state.places, "Parameters"):
+        if operator is not None and widgets.section(panel_state.areas, "Parameters"):
             lists.parameters(panel_state)
-        if panel_state.all_keys() and widgets.section(panel_state.places, "Keys"):
+        if panel_state.all_keys() and widgets.section(panel_state.areas, "Keys"):
             lists.keys(panel_state)
 
     def close(self) -> None:

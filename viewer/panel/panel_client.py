@@ -94,10 +94,10 @@ class PanelClient:
         """Return help for the panel's key and the mouse on the panel."""
         lines = [KeyLine(window_key(window_name(TOGGLE)), "show or hide the panel")]
         if self.panel.panel_state.operator is not None:
-            lines.append(KeyLine("right click", "on a slider: let it go, back to the schedule"))
+            lines.append(KeyLine("right click", "on a slider: return the command to the schedule"))
         return [KeyGroup("Panel", lines)]
 
-    def taken_keys(self) -> Collection[str]:
+    def used_keys(self) -> Collection[str]:
         """Return the panel's key."""
         return {window_name(TOGGLE)}
 
@@ -141,5 +141,5 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
     window.add_client(client)
     window.controls.others.append(client)
     panel_state.keys = window.controls.key_groups
-    window.share(client.room)
+    window.set_room(client.room)
     return client

@@ -47,7 +47,7 @@ class PanelState:
         message: one line for the user about the last restart.
         problem: error of the last recording or replay of commands, or empty.
         keys: function that returns the help for all keys and the mouse in a window, or None without a window.
-        places: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
+        areas: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
             "timeline", "command lift", "parameter mass", "overlay contacts" and "diagram block pid".
         diagram_shown: True if the block diagram is open.
     """
@@ -66,7 +66,7 @@ class PanelState:
     message: str = ""
     problem: str = ""
     keys: Callable[[], Sequence[KeyGroup]] | None = None
-    places: dict[str, Box] = field(default_factory=dict)
+    areas: dict[str, Box] = field(default_factory=dict)
     diagram_shown: bool = False
 
     def __post_init__(self) -> None:
@@ -99,7 +99,7 @@ class PanelState:
             self._diagrams = source, DiagramView(source)
         return self._diagrams[1] if self._diagrams[1].labels else None
 
-    def which_world(self) -> str:
+    def world_name(self) -> str:
         """Return the name of the displayed world, e.g. "world 3 of 64", or an empty string with only one world."""
         count = self.session.source.num_worlds
         return f"world {self.world} of {count}" if count > 1 else ""

@@ -23,8 +23,8 @@ def emergency_stop(panel_state: PanelState, operator: Operator) -> None:
     elif widgets.button("EMERGENCY STOP", width, theme.BAD, height):
         operator.emergency_stop()
     imgui.pop_font()
-    widgets.mark(panel_state.places, "stop")
-    imgui.set_item_tooltip("every command to its safe value, until it is released (E; Shift+E releases)")
+    widgets.mark(panel_state.areas, "stop")
+    imgui.set_item_tooltip("set every command to its safe value, until you release the stop (E; Shift+E releases)")
 
 
 def time(panel_state: PanelState) -> None:
@@ -33,17 +33,17 @@ def time(panel_state: PanelState) -> None:
     width = widgets.row_width(3)
     if widgets.button("Run" if session.paused else "Pause", width, theme.ACCENT if session.paused else None):
         session.toggle_pause()
-    widgets.mark(panel_state.places, "run")
+    widgets.mark(panel_state.areas, "run")
     imgui.set_item_tooltip("space")
     imgui.same_line()
     if widgets.button("Step", width):
         session.single_step()
-    widgets.mark(panel_state.places, "step")
+    widgets.mark(panel_state.areas, "step")
     imgui.set_item_tooltip("right arrow")
     imgui.same_line()
     if widgets.button("Reset", width):
         panel_state.reset()
-    widgets.mark(panel_state.places, "reset")
+    widgets.mark(panel_state.areas, "reset")
     imgui.set_item_tooltip("R")
     _speed(panel_state)
 
@@ -55,7 +55,7 @@ def _speed(panel_state: PanelState) -> None:
     text = f"{session.speed:g}x speed"
     if widgets.button("-", step):
         session.slower()
-    widgets.mark(panel_state.places, "slower")
+    widgets.mark(panel_state.areas, "slower")
     imgui.set_item_tooltip("[")
     room = widgets.wide()
     imgui.same_line()
@@ -66,7 +66,7 @@ def _speed(panel_state: PanelState) -> None:
     imgui.same_line(imgui.get_style().window_padding.x + room - step)
     if widgets.button("+", step):
         session.faster()
-    widgets.mark(panel_state.places, "faster")
+    widgets.mark(panel_state.areas, "faster")
     imgui.set_item_tooltip("]")
 
 
@@ -76,12 +76,12 @@ def timeline(panel_state: PanelState) -> None:
     imgui.push_style_var(imgui.StyleVar_.frame_padding, (0.2 * f, 0.0))
     imgui.set_next_item_width(-1.0)
     flags = imgui.SliderFlags_.no_input | imgui.SliderFlags_.always_clamp
-    moved, place = imgui.slider_float("##timeline", session.time, 0.0, session.source.length or 0.0, "", flags)
+    moved, chosen_time = imgui.slider_float("##timeline", session.time, 0.0, session.source.length or 0.0, "", flags)
     imgui.pop_style_var()
-    widgets.mark(panel_state.places, "timeline")
+    widgets.mark(panel_state.areas, "timeline")
     imgui.set_item_tooltip(f"{session.clock}; arrows: one frame, with Shift 1 s")
     if moved:
-        session.seek(place)
+        session.seek(chosen_time)
 
 
 def recording(panel_state: PanelState) -> None:
@@ -94,17 +94,17 @@ def recording(panel_state: PanelState) -> None:
         "End record" if operator.recording else "Record", width, theme.BAD if operator.recording else None
     ):
         panel_state.toggle_recording()
-    widgets.mark(panel_state.places, "record")
+    widgets.mark(panel_state.areas, "record")
     imgui.set_item_tooltip(
-        f"reset, and record all commands: {panel_state.record_path.name}, then with 2, 3, ... in its name"
+        f"reset, and record all commands to {panel_state.record_path.name}; later files get a number"
     )
     imgui.same_line()
     if widgets.button(
         "End replay" if operator.replaying else "Replay", width, theme.GOOD if operator.replaying else None
     ):
         panel_state.toggle_replay()
-    widgets.mark(panel_state.places, "replay")
-    imgui.set_item_tooltip(f"reset, and repeat {operator.recorded or 'the newest recording in the folder'}")
+    widgets.mark(panel_state.areas, "replay")
+    imgui.set_item_tooltip(f"reset, and replay {operator.recorded or 'the newest recording in the folder'}")
     if panel_state.problem:
         widgets.wrapped(panel_state.problem, theme.WARN)
     elif operator.log:

@@ -12,7 +12,7 @@ from gpusim.viewer.panel.line_colors import LINES
 
 _GRID = 2.0
 """Distance between vertical grid lines, s."""
-_LEAST, _MOST = 2.4, 7.0
+_MIN_HEIGHT, _MAX_HEIGHT = 2.4, 7.0
 """Minimum and maximum height of a scope, in font sizes."""
 
 
@@ -33,9 +33,9 @@ def draw(history: History, world: str = "") -> None:
     line = imgui.get_text_line_height_with_spacing()
     taken = len(history.scopes) * (line + 0.9 * f) + rows * (line + 0.15 * f)
     free = (imgui.get_content_region_avail().y - taken) / len(history.scopes)
-    height = min(max(free, _LEAST * f), _MOST * f)
-    for place, scope in enumerate(history.scopes):
-        imgui.push_id(place)
+    height = min(max(free, _MIN_HEIGHT * f), _MAX_HEIGHT * f)
+    for index, scope in enumerate(history.scopes):
+        imgui.push_id(index)
         times, values = history.course(scope)
         widgets.heading(scope.title, scope.unit)
         for k, trace in enumerate(scope.traces):
@@ -61,8 +61,8 @@ def _row(trace: Trace, rgba: theme.Rgba, values: Array, ends: tuple[float, float
     draw_list.add_rect_filled((at.x, at.y + 0.3 * line), (at.x + 0.5 * f, at.y + 0.72 * line), theme.color(rgba), 2.0)
     if np.isfinite(value) and high > low:
         zero = min(max(0.0, low), high)
-        shares = ((zero - low) / (high - low), (value - low) / (high - low))
-        widgets.bar(at.x, at.y + line + 0.08 * f, width, max(2.0, 0.16 * f), shares, rgba)
+        ends = ((zero - low) / (high - low), (value - low) / (high - low))
+        widgets.bar(at.x, at.y + line + 0.08 * f, width, max(2.0, 0.16 * f), ends, rgba)
     imgui.dummy((0.0, 0.0))
 
 
@@ -92,7 +92,7 @@ def _scope(times: Array, values: Array, height: float, ends: tuple[float, float]
             _polyline(xs, ys[:, k], theme.color(LINES[k % len(LINES)]), max(1.2, 0.11 * f))
         draw_list.pop_clip_rect()
     if len(times) and height > 2.8 * f:
-        _ends_in_words(at.x + 0.25 * f, at.y, bottom, *ends)
+        _draw_limits(at.x + 0.25 * f, at.y, bottom, *ends)
 
 
 def _polyline(xs: Array, ys: Array, color: int, thickness: float) -> None:
@@ -102,7 +102,7 @@ def _polyline(xs: Array, ys: Array, color: int, thickness: float) -> None:
         imgui.get_window_draw_list().add_polyline(points, color, thickness, 0)
 
 
-def _ends_in_words(x: float, top: float, bottom: float, low: float, high: float) -> None:
+def _draw_limits(x: float, top: float, bottom: float, low: float, high: float) -> None:
     """Draw the upper and lower limit at the left edge."""
     f = imgui.get_font_size()
     imgui.push_font(None, 0.78 * f)

@@ -14,7 +14,7 @@ PAPER: Rgba = (0.105, 0.115, 0.135, 1.0)
 BAR: Rgba = (0.075, 0.083, 0.098, 1.0)
 FIELD: Rgba = (0.175, 0.19, 0.22, 1.0)
 FIELD_OVER: Rgba = (0.23, 0.25, 0.29, 1.0)
-FIELD_HELD: Rgba = (0.28, 0.31, 0.36, 1.0)
+FIELD_ACTIVE: Rgba = (0.28, 0.31, 0.36, 1.0)
 TEXT: Rgba = (0.91, 0.92, 0.94, 1.0)
 FAINT: Rgba = (0.56, 0.59, 0.64, 1.0)
 LINE: Rgba = (0.27, 0.29, 0.33, 1.0)
@@ -100,18 +100,18 @@ def _colors() -> dict[str, Rgba]:
         "separator": LINE,
         "frame_bg": FIELD,
         "frame_bg_hovered": FIELD_OVER,
-        "frame_bg_active": FIELD_HELD,
+        "frame_bg_active": FIELD_ACTIVE,
         "button": FIELD,
         "button_hovered": FIELD_OVER,
-        "button_active": FIELD_HELD,
+        "button_active": FIELD_ACTIVE,
         "header": BAR,
         "header_hovered": FIELD_OVER,
-        "header_active": FIELD_HELD,
+        "header_active": FIELD_ACTIVE,
         "slider_grab": ACCENT,
         "slider_grab_active": TEXT,
         "check_mark": ACCENT,
         "scrollbar_bg": PAPER,
-        "scrollbar_grab": FIELD_HELD,
+        "scrollbar_grab": FIELD_ACTIVE,
         "scrollbar_grab_hovered": FAINT,
         "scrollbar_grab_active": FAINT,
     }

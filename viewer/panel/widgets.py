@@ -9,7 +9,7 @@ from gpusim.viewer.panel import theme
 from gpusim.viewer.panel.bundle import imgui
 from gpusim.viewer.panel.theme import Rgba
 
-Places = dict[str, Box]
+Areas = dict[str, Box]
 """Widget name -> area in the last frame, in cursor units."""
 
 
@@ -49,10 +49,10 @@ def clipped(text: str, width: float) -> str:
     return f"{head}…{tail}"
 
 
-def mark(places: Places, name: str) -> None:
+def mark(areas: Areas, name: str) -> None:
     """Store the area of the last drawn item under ``name``."""
     low, high = imgui.get_item_rect_min(), imgui.get_item_rect_max()
-    places[name] = Box(low.x, low.y, high.x - low.x, high.y - low.y)
+    areas[name] = Box(low.x, low.y, high.x - low.x, high.y - low.y)
 
 
 def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0.0) -> bool:
@@ -73,10 +73,10 @@ def row_width(count: int) -> float:
     return (wide() - (count - 1) * gap) / count
 
 
-def bar(x: float, y: float, width: float, height: float, shares: tuple[float, float], rgba: Rgba) -> None:
-    """Draw a horizontal gauge. ``shares`` are the ends of the filled part, from 0 (left) to 1 (right)."""
+def bar(x: float, y: float, width: float, height: float, ends: tuple[float, float], rgba: Rgba) -> None:
+    """Draw a horizontal gauge. ``ends`` are the ends of the filled part, from 0 (left) to 1 (right)."""
     draw: Any = imgui.get_window_draw_list()
-    low, high = (min(max(share, 0.0), 1.0) for share in sorted(shares))
+    low, high = (min(max(fraction, 0.0), 1.0) for fraction in sorted(ends))
     draw.add_rect_filled((x, y), (x + width, y + height), theme.color(theme.FIELD), 0.5 * height)
     left, right = x + low * width, x + high * width
     if right - left < height:  # make a value of 0 visible
@@ -85,9 +85,9 @@ def bar(x: float, y: float, width: float, height: float, shares: tuple[float, fl
     draw.add_rect_filled((left, y), (right, y + height), theme.color(rgba), 0.5 * height)
 
 
-def section(places: Places, title: str, *, opened: bool = False) -> bool:
+def section(areas: Areas, title: str, *, opened: bool = False) -> bool:
     """Draw a collapsible section header. Return True for an open section."""
     imgui.set_next_item_open(opened, imgui.Cond_.once)
     is_open = bool(imgui.collapsing_header(title))
-    mark(places, title)
+    mark(areas, title)
     return is_open

@@ -14,7 +14,7 @@ from gpusim.viewer.errors import ViewerError
 LOCAL = "127.0.0.1"
 """Host address for browsers on this computer only."""
 PORT = 8080
-_MOST = 65535
+_MAX_PORT = 65535
 
 
 def open_server(host: str = LOCAL, port: int = PORT) -> Any:
@@ -62,8 +62,8 @@ def _free_port(host: str, port: int) -> int:
     """Return the port if a server can use it."""
     if not isinstance(host, str):
         raise ViewerError(f"host {host!r} is not a name; give e.g. {LOCAL} or 0.0.0.0")
-    if not isinstance(port, int) or not 0 <= port <= _MOST:
-        raise ViewerError(f"port {port} is not between 0 and {_MOST}; give e.g. {PORT}")
+    if not isinstance(port, int) or not 0 <= port <= _MAX_PORT:
+        raise ViewerError(f"port {port} is not between 0 and {_MAX_PORT}; give e.g. {PORT}")
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         with socket.socket(family) as trial:

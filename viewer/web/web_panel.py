@@ -14,7 +14,7 @@ from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.window.session import SPEEDS
 
 Do = Callable[[Callable[[], None]], None]
-"""Function that schedules another function for the next frame, in the thread of the simulation."""
+"""Function that runs another function at the next frame, in the thread of the simulation."""
 _SETTLED = 0.5
 """For this time (s) after an input in the browser, a slider keeps the browser's value."""
 _STEPS = 200
@@ -123,7 +123,7 @@ class WebPanel:
                 if not item.idle:
                     self._inputs.append((item, self._input(operator, item)))
             if self._inputs and operator.scheduled():
-                self._button("Follow the schedule", self._release, hint="every command back to the scene's schedule")
+                self._button("Follow the schedule", self._release, hint="return every command to the scene's schedule")
 
     def _input(self, operator: Operator, item: Input) -> Any:
         hint, value = item.doc or None, operator.value(item.name)

@@ -76,8 +76,8 @@ class WebScene:
         colors, group = np.unique(rgba[every], axis=0, return_inverse=True)
         nodes = []
         for k, color in enumerate(colors):
-            own = every[group.reshape(-1) == k]
-            nodes.append(self._node(f"{name}_{k}", own, arrays, {"mesh": _dressed(batch, mesh, color)}))
+            members = every[group.reshape(-1) == k]
+            nodes.append(self._node(f"{name}_{k}", members, arrays, {"mesh": _dressed(batch, mesh, color)}))
         return nodes
 
     def _plain(self, batch: Batch, mesh: TriangleMesh, rgba: Array) -> dict[str, Any]:
@@ -90,8 +90,8 @@ class WebScene:
     def _node(self, name: str, chosen: Array, arrays: tuple[Array, ...], looks: dict[str, Any]) -> _Node:
         position, wxyz, scale = (array[chosen] for array in arrays)
         add = self._scene.add_batched_meshes_trimesh if "mesh" in looks else self._scene.add_batched_meshes_simple
-        places = {"batched_positions": position, "batched_wxyzs": wxyz, "batched_scales": scale}
-        return _Node(add(name, **looks, **places, lod="off"), chosen, (position, wxyz, scale))
+        poses = {"batched_positions": position, "batched_wxyzs": wxyz, "batched_scales": scale}
+        return _Node(add(name, **looks, **poses, lod="off"), chosen, (position, wxyz, scale))
 
     def _add_ground(self, name: str, ground: Ground) -> Any:
         stage = self.stage
@@ -125,18 +125,18 @@ class WebScene:
     def show(self, poses: Poses) -> None:
         """Send all changed poses to the browsers."""
         arrays = _arrays(self.stage.frames(poses))
-        least = (_STILL * self.stage.home.radius, _STILL, _STILL)
+        tolerance = (_STILL * self.stage.home.radius, _STILL, _STILL)
         for node in self._nodes:
             now = tuple(array[node.chosen] for array in arrays)
             moved = [
-                np.abs(a - b).max(initial=0.0) > e for a, b, e in zip(now, node.sent, least, strict=True)
+                np.abs(a - b).max(initial=0.0) > e for a, b, e in zip(now, node.sent, tolerance, strict=True)
             ]  # one message for each array
             for name, array, changed in zip(("positions", "wxyzs", "scales"), now, moved, strict=True):
                 if changed:
                     setattr(node.handle, f"batched_{name}", array)
                     self.updates += 1
-            kept = (new if changed else old for new, old, changed in zip(now, node.sent, moved, strict=True))
-            node.sent = next(kept), next(kept), next(kept)
+            chosen = (new if changed else old for new, old, changed in zip(now, node.sent, moved, strict=True))
+            node.sent = next(chosen), next(chosen), next(chosen)
         self._move_grounds(poses)
 
     def shift(self, shift: Array) -> None:
@@ -154,8 +154,8 @@ class WebScene:
 def _arrays(frames: Frames) -> tuple[Array, Array, Array]:
     """Return positions, quaternions wxyz and scales in viser's format."""
     wxyz = np.roll(frames.quaternion, 1, axis=1)
-    position, turned, scale = (np.asarray(a, np.float32) for a in (frames.position, wxyz, frames.scale))
-    return position, turned, scale
+    position, rotation, scale = (np.asarray(a, np.float32) for a in (frames.position, wxyz, frames.scale))
+    return position, rotation, scale
 
 
 def _mixed(ground: Ground) -> Array:

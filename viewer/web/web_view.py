@@ -74,7 +74,7 @@ class WebView(Closing):
         if not self._all:
             raise ViewerError(f"WebView: worlds = {worlds!r} selects no world; give indices, or None")
         self._camera, self._visuals = camera, visuals
-        self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._requests: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._followed: int | None = None
         self._from = np.zeros(3)
         self._server: Any = open_server(host, port)
@@ -94,7 +94,7 @@ class WebView(Closing):
     def _opened(self) -> Any:
         """Return the server of the open page."""
         if self._server is None:
-            raise ViewerError("the page is closed; make a new WebView")
+            raise ViewerError("the page is closed; create a new WebView")
         return self._server
 
     def _start(self) -> None:
@@ -105,7 +105,7 @@ class WebView(Closing):
         self._followed = None
         self._draw(self._all)
         self._panel = WebPanel(
-            self._server.gui, self._state, self._asked.put, self._ask_look, self.follow, self._draw, self._all
+            self._server.gui, self._state, self._requests.put, self._request_look, self.follow, self._draw, self._all
         )
         history = self._state.history()
         self._scopes = None if history is None else WebScopes(self._server.gui, history)
@@ -136,8 +136,8 @@ class WebView(Closing):
             position = self.session.poses(self.worlds).position[0, self._followed]
             self._from = position + self._scene.shifted
 
-    def _ask_look(self, name: str, client: Any) -> None:
-        self._asked.put(lambda: self._look(name, client))
+    def _request_look(self, name: str, client: Any) -> None:
+        self._requests.put(lambda: self._look(name, client))
 
     def _look(self, name: str, client: Any) -> None:
         """Move the camera of one browser."""
@@ -171,7 +171,7 @@ class WebView(Closing):
 
     def frame(self, deadline: float) -> None:
         """Execute requests of browsers, advance to ``deadline`` (s, frame clock), and show the new state."""
-        self._answer()
+        self._run_requests()
         self.session.frame(deadline)
         if self._generation != self.session.generation:
             self._start()
@@ -188,15 +188,15 @@ class WebView(Closing):
         """
         self._opened()
         self.session.catch_up()
-        self._answer()
+        self._run_requests()
         if self._state.operator is not None:
             self._state.operator.before_steps(self.session.time, 0)
         self._show(panel=True)
 
-    def _answer(self) -> None:
-        while not self._asked.empty():
+    def _run_requests(self) -> None:
+        while not self._requests.empty():
             try:
-                self._asked.get()()
+                self._requests.get()()
             except GpusimError as error:  # the page shows the error, and the run continues
                 self.session.note = str(error)
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from gpusim import validate
 
-SHARE = 0.8
+TIME_FRACTION = 0.8
 """Fraction of real time for steps."""
 RECENT = 5
 """Number of recent steps for the median computing time, which determines the step size."""
@@ -48,7 +48,7 @@ class AdaptiveStep:
 
     def record(self, seconds: float) -> None:
         """Record the computing time of a step (s), and update ``size`` for the next step."""
-        self._recent.append(seconds / SHARE)
-        wanted = min(max(median(self._recent), self.min_dt), self.max_dt)
-        grade = math.ceil(GRADES * math.log2(wanted / self.min_dt) - 1e-9)
+        self._recent.append(seconds / TIME_FRACTION)
+        target = min(max(median(self._recent), self.min_dt), self.max_dt)
+        grade = math.ceil(GRADES * math.log2(target / self.min_dt) - 1e-9)
         self.size = min(self.min_dt * 2.0 ** (grade / GRADES), self.max_dt)

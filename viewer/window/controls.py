@@ -104,7 +104,7 @@ class Controls:
         self.panel_reports = False
         self.pull: Pull | None = None
         self._pulled: Hit | None = None
-        self._held: str | None = None
+        self._drag: str | None = None
         self._moved = 0.0
         self._x = self._y = 0.0
         self._bind_all()
@@ -113,7 +113,7 @@ class Controls:
     def _bind_all(self) -> None:
         s = self.session
         self.bind("space", "pause, go on", s.toggle_pause)
-        self.bind("right", "single step (recording: one frame on)", s.single_step, repeats=True)
+        self.bind("right", "single step (recording: one frame forward)", s.single_step, repeats=True)
         self.bind("left", "recording: one frame back", lambda: s.single_step(-1), repeats=True)
         self.bind("right", "recording: 1 s on", lambda: s.scrub(_SCRUB), shift=True, repeats=True)
         self.bind("left", "recording: 1 s back", lambda: s.scrub(-_SCRUB), shift=True, repeats=True)
@@ -123,8 +123,8 @@ class Controls:
         self.bind("r", "restart with the same parameters", s.restart, shift=True)
         self.bind("h", "camera home", lambda: self.sight.home())
         self.bind("v", "next camera of the model", self._next_camera)
-        self.bind("f", "follow the picked body, or no longer", self._toggle_follow)
-        self.bind("f1", "list the keys, go on, or no longer", self._turn_help)
+        self.bind("f", "follow the picked body, or stop following", self._toggle_follow)
+        self.bind("f1", "show the list of keys, its next page, or hide it", self._cycle_help)
         self.bind("escape", "quit", s.quit)
 
     def bind(
@@ -144,7 +144,7 @@ class Controls:
         """
         if (key, shift) in self.bindings:
             taken = self.bindings[key, shift]
-            raise ViewerError(f"key {taken.name}: it means {taken.description!r} already; take another one")
+            raise ViewerError(f"key {taken.name} is already bound to {taken.description!r}; choose another key")
 
         def act() -> None:
             action()
@@ -153,14 +153,14 @@ class Controls:
 
     def key_groups(self) -> list[KeyGroup]:
         """Return help for mouse and keys."""
-        taken = {key for other in self.others for key in other.taken_keys()}
-        own: dict[str, list[KeyLine]] = {}
+        taken = {key for other in self.others for key in other.used_keys()}
+        groups: dict[str, list[KeyLine]] = {}
         for binding in self.bindings.values():
             line = KeyLine(window_key(binding.key, binding.shift, taken), binding.description)
-            own.setdefault(binding.group, []).append(line)
+            groups.setdefault(binding.group, []).append(line)
         mouse = KeyGroup(MOUSE, [*(drag.line for drag in _DRAGS), _CLICK_LINE, _WHEEL_LINE])
         others = [group for other in self.others for group in other.key_groups()]
-        return [mouse, *others, *(KeyGroup(title, lines) for title, lines in own.items())]
+        return [mouse, *others, *(KeyGroup(title, lines) for title, lines in groups.items())]
 
     def key(self, name: str, shift: bool = False, repeated: bool = False) -> bool:
         """Handle a pressed key. Return True if the key is bound."""
@@ -177,15 +177,15 @@ class Controls:
         acts = {(drag.button, drag.modifier): drag.act for drag in _DRAGS}
         act = acts.get((button, modifier), acts.get((button, "")))
         if act == "pull":
-            self._held = act if self._grab(x, y) else None
+            self._drag = act if self._grab(x, y) else None
         elif act is not None:
-            self._held = act
+            self._drag = act
 
     def release(self, button: str, x: float, y: float) -> None:
         """Handle a released mouse button."""
-        if button == "left" and self._held == "orbit" and self._moved < _CLICK:
+        if button == "left" and self._drag == "orbit" and self._moved < _CLICK:
             self.sight.picked = self.sight.pick(x, y)
-        self._held = None
+        self._drag = None
         self.let_go()
 
     def move(self, x: float, y: float) -> None:
@@ -193,10 +193,10 @@ class Controls:
         right, down = (x - self._x) / self.sight.height, (y - self._y) / self.sight.height
         self._moved += math.hypot(x - self._x, y - self._y)
         self._x, self._y = x, y
-        if self._held == "orbit" and self._moved >= _CLICK:
+        if self._drag == "orbit" and self._moved >= _CLICK:
             self.sight.release()
             self.sight.navigator.orbit(right, down)
-        elif self._held == "pan":
+        elif self._drag == "pan":
             self.sight.release()
             self.sight.navigator.pan(right, down)
 
@@ -249,7 +249,7 @@ class Controls:
             self.session.source.before_step = None
         self.pull = self._pulled = None
 
-    def _turn_help(self) -> None:
+    def _cycle_help(self) -> None:
         self.help += 1  # after the last page, Sketches sets the page number to 0
 
     def _next_camera(self) -> None:
@@ -261,11 +261,11 @@ class Controls:
 
     def _toggle_follow(self) -> None:
         followed, picked = self.sight.followed, self.sight.picked
-        same = followed is not None and picked is not None and _place(followed) == _place(picked)
+        same = followed is not None and picked is not None and _body_and_world(followed) == _body_and_world(picked)
         if picked is None and followed is None:
             self.session.note = "click a body first, then F follows it"
         self.sight.follow(None if same or picked is None else picked)
 
 
-def _place(hit: Hit) -> tuple[int, int]:
+def _body_and_world(hit: Hit) -> tuple[int, int]:
     return hit.world, hit.body

@@ -13,7 +13,7 @@ _PATIENCE = 3
 
 
 @contextmanager
-def kept_interrupts() -> Iterator[list[int]]:
+def deferred_interrupts() -> Iterator[list[int]]:
     """Catch signals that cause a KeyboardInterrupt, and append their numbers to the yielded list.
 
     The third signal raises KeyboardInterrupt immediately.

@@ -9,7 +9,7 @@ import numpy as np
 from gpusim.typing import Array
 from gpusim.viewer.camera import OrbitCamera, PinholeCamera
 
-_TURN = math.pi
+_ANGLE_PER_DRAG = math.pi
 """Orbit angle (rad) for a mouse drag over the height of the picture."""
 _ZOOM = 0.88
 """Distance factor for one notch of the wheel."""
@@ -30,12 +30,12 @@ class Navigator:
 
     def look(self, camera: PinholeCamera) -> None:
         """Copy position, target and field of view from ``camera``."""
-        turned = PinholeCamera(
+        rotated = PinholeCamera(
             tuple((self._axes.T @ camera.position).tolist()),
             tuple((self._axes.T @ camera.target).tolist()),
             field_of_view=camera.field_of_view,
         )
-        self._orbit = OrbitCamera.from_pinhole(turned)
+        self._orbit = OrbitCamera.from_pinhole(rotated)
 
     def camera(self) -> PinholeCamera:
         """Return the current camera."""
@@ -49,7 +49,7 @@ class Navigator:
 
     def orbit(self, right: float, down: float) -> None:
         """Rotate the view for a mouse drag. The lengths of the drag are relative to the picture height."""
-        self._orbit.orbit(-_TURN * right, _TURN * down)
+        self._orbit.orbit(-_ANGLE_PER_DRAG * right, _ANGLE_PER_DRAG * down)
 
     def pan(self, right: float, down: float) -> None:
         """Shift the view for a mouse drag. The lengths of the drag are relative to the picture height."""

@@ -12,7 +12,7 @@ from statistics import median
 RATE = 60.0
 """Frames per second if the refresh rate of the screen is unknown."""
 _SLOWEST = 6
-"""Maximum number of screen periods per frame. Slower frames skip deadlines."""
+"""Maximum number of screen periods per frame. A frame that takes longer skips deadlines."""
 _RECENT = 120
 """Number of recent frames for the displayed statistics."""
 
@@ -84,8 +84,8 @@ class Pacer:
             number = overdue
         self._number = number
         deadline = self._start + number * self.period
-        while (left := deadline - self._clock()) > 0.0:
-            self._sleep(left)
+        while (remaining := deadline - self._clock()) > 0.0:
+            self._sleep(remaining)
         self._woke = self._clock()
         self._note(deadline, self._woke - deadline)
         return deadline
@@ -93,12 +93,12 @@ class Pacer:
     def _adapt(self, busy: float) -> None:
         """Update the number of periods per frame."""
         self._busy.append(busy)
-        share = median(self._busy) / self.period  # the median ignores a single slow frame
-        needed = min(math.ceil(share / 0.98), _SLOWEST)
+        load = median(self._busy) / self.period  # the median ignores a single slow frame
+        needed = min(math.ceil(load / 0.98), _SLOWEST)
         # the hysteresis prevents oscillations of ``every``
         if needed > self.every:
             self.every = needed
-        elif share < 0.8 * (self.every - 1):
+        elif load < 0.8 * (self.every - 1):
             self.every -= 1
 
     def _note(self, deadline: float, late: float) -> None:

@@ -46,11 +46,11 @@ class Picked:
         spec = source.model.bodies[body]
         if isinstance(source, Live):
             names = ("position", "orientation", "linear_velocity", "angular_velocity")
-            place, turn, speed, spin = (
+            position, orientation, speed, spin = (
                 source.sim.read(f"body.{spec.label}.{name}", numpy=True)[world] for name in names
             )
             mass = None if spec.kinematic else float(source.sim.runtime.parameter("mass")[world, body])
-            return cls(spec.label, world, place, turn, speed, spin, mass)
+            return cls(spec.label, world, position, orientation, speed, spin, mass)
         poses = source.poses([world], None)
         rotation = poses.rotation[0, body]
         position = poses.position[0, body] - rotation @ spec.com
@@ -60,9 +60,9 @@ class Picked:
     def lines(self) -> list[str]:
         """Return the data as text, one line for each value."""
         x, y, z = np.round(self.position, 9) + 0.0
-        turn = rotations.rotation_vector_from_quaternion(self.orientation)
-        angle = float(np.linalg.norm(turn))
-        axis = turn / angle if angle > 1e-9 else np.array([0.0, 0.0, 1.0])
+        rotation_vector = rotations.rotation_vector_from_quaternion(self.orientation)
+        angle = float(np.linalg.norm(rotation_vector))
+        axis = rotation_vector / angle if angle > 1e-9 else np.array([0.0, 0.0, 1.0])
         axis = np.round(axis, 2) + 0.0  # avoids "-0.00"
         reported = [
             f"{self.label}" + (f"  (world {self.world})" if self.world else ""),
@@ -72,7 +72,7 @@ class Picked:
         if self.velocity is not None and self.angular_velocity is not None:
             speed, spin = (round(float(np.linalg.norm(v)), 6) for v in (self.velocity, self.angular_velocity))
             reported.append(f"speed {speed:.3g} m/s, {spin:.3g} rad/s")
-        reported.append("follows its given motion" if self.mass is None else f"mass {self.mass:.4g} kg")
+        reported.append("follows its prescribed motion" if self.mass is None else f"mass {self.mass:.4g} kg")
         return reported
 
 

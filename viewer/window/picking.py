@@ -60,17 +60,17 @@ class Picker:
         """Return the nearest hit of the ray on an instance that is not glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
         blocking[self._see_through.hiding(transforms, eye)] = False  # glass
-        nearest, found = np.inf, -1
+        nearest, hit_instance = np.inf, -1
         for batch in self._stage.batches:
             chosen = np.arange(batch.first, batch.first + batch.count)
             chosen = chosen[blocking[chosen]]
             for instance in chosen[_may_hit(batch.mesh, transforms[chosen], eye, ray)]:
                 distance = _distance(batch.mesh, transforms[instance], eye, ray)
                 if distance < nearest:
-                    nearest, found = distance, int(instance)
-        if found < 0:
+                    nearest, hit_instance = distance, int(instance)
+        if hit_instance < 0:
             return None
-        body, world = int(self._stage.body[found]), int(self._stage.world[found])
+        body, world = int(self._stage.body[hit_instance]), int(self._stage.world[hit_instance])
         return Hit(body, world, eye + nearest * ray, float(nearest))
 
     def _ground(self, poses: Poses, eye: Array, ray: Array) -> Hit | None:
@@ -109,10 +109,10 @@ def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Arr
     _, center, radius = _triangles(mesh)
     to_center = transforms[:, :, :3] @ center + transforms[:, :, 3] - eye
     # the Frobenius norm is an upper bound of the scaling
-    reach = radius * np.sqrt((transforms[:, :, :3] ** 2).sum(axis=(1, 2)))
+    radii = radius * np.sqrt((transforms[:, :, :3] ** 2).sum(axis=(1, 2)))
     along = to_center @ ray
     across = (to_center**2).sum(axis=1) - along**2
-    may: Array = (across < reach**2) & (along > -reach)
+    may: Array = (across < radii**2) & (along > -radii)
     return may
 
 

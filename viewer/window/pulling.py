@@ -63,9 +63,9 @@ def why_not_pulled(sim: Simulation, body: int) -> str:
     """Return the reason why the mouse cannot pull a body, or an empty text without such a reason."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
-        return f"body '{spec.label}' follows its given motion and cannot be pulled"
+        return f"body '{spec.label}' follows its prescribed motion and cannot be pulled"
     if any(f"body.{spec.label}.{name}" not in sim.signals() for name in SIGNALS):
-        return "this simulation takes no applied forces; nothing can be pulled"
+        return "this simulation has no applied forces, so bodies cannot be pulled"
     return ""
 
 
@@ -86,8 +86,8 @@ class Pull:
         self.world, self.body = world, body
         self.label = sim.model.bodies[body].label
         self.target = np.array(point)
-        center, turn, _, _ = self._motion()
-        self._arm = turn.T @ (point - center)
+        center, rotation, _, _ = self._motion()
+        self._arm = rotation.T @ (point - center)
         self._mass = float(sim.runtime.parameter("mass")[world, body])
         self._inertia = np.array(sim.runtime.parameter("inertia")[world, body])
         self._felt = mass_at_point(self._mass, self._inertia, self._arm)
@@ -103,14 +103,14 @@ class Pull:
 
     def point(self) -> Array:
         """Return the current position of the grabbed point (m)."""
-        center, turn, _, _ = self._motion()
-        return center + turn @ self._arm
+        center, rotation, _, _ = self._motion()
+        return center + rotation @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
         """Write the force and torque for the current state. The force and the torque act until the next call."""
-        center, turn, velocity, momentum = self._motion()
-        arm = turn @ self._arm
-        spin = turn @ np.linalg.solve(self._inertia, turn.T @ momentum)
+        center, rotation, velocity, momentum = self._motion()
+        arm = rotation @ self._arm
+        spin = rotation @ np.linalg.solve(self._inertia, rotation.T @ momentum)
         stretch = self.target - center - arm
         force, torque = spring_wrench(stretch, velocity + np.cross(spin, arm), arm, self._mass, self._felt)
         self._write(force, torque - SPIN_DAMPING * momentum)

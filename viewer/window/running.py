@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from gpusim.viewer.window.interrupts import kept_interrupts
+from gpusim.viewer.window.interrupts import deferred_interrupts
 from gpusim.viewer.window.pacing import Jitter, Pacer
 from gpusim.viewer.window.session import Session
 
@@ -33,7 +33,7 @@ def run_session(
         SimulationError: the simulation failed.
         KeyboardInterrupt: Ctrl-C, between two frames.
     """
-    with kept_interrupts() as caught:
+    with deferred_interrupts() as caught:
         frame(time.perf_counter())  # the first frame is slow, so the statistics exclude it
         session.skip()
         pacer.restart()

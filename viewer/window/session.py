@@ -14,7 +14,7 @@ from gpusim.viewer.window.sources import Source
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Playback speeds for the keys, relative to real time."""
 BEHIND = 0.1
-"""Maximum lag of the source in real time, s. The session drops a larger lag."""
+"""Maximum lag of the source behind real time, s. The session skips a larger lag."""
 _STALL = 0.5
 """Delay between two frames above which a stall is reported, s."""
 _BUDGET = (1.0 / 30.0, 0.08)
@@ -218,7 +218,7 @@ class Session:
     def restart(self, changes: Mapping[str, Any] | None = None) -> None:
         """Rebuild the source with other scene parameters."""
         if self._rebuild is None:
-            self.note = "this cannot be restarted; open it again"
+            self.note = "this view cannot be restarted; open it again"
             return
         try:
             source = self._rebuild(changes or {})

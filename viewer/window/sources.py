@@ -86,7 +86,7 @@ class Live:
             duration of the chunk (s).
         operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
-        cost: recent wall time of a step (s), None before the first step.
+        cost: wall time of a recent step (s), None before the first step.
         variable: adaptive step size, or None for the simulation's step size.
     """
 
@@ -138,29 +138,29 @@ class Live:
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         """Advance as in :class:`Source`. Stop at the step that reaches the time, or when the budget is used up."""
         end = self._clock() + budget
-        while (left := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
-            self._steps(min(left, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
+        while (remaining := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
+            self._steps(min(remaining, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
             if self._clock() >= end:
                 break
         return self._time
 
     def _step_size(self) -> float:
         """Return the next step size (s). The step size is constant while commands are recorded or replayed."""
-        kept = self.operator is not None and (self.operator.recording or self.operator.replaying)
-        return self.sim.config.dt if self.variable is None or kept else self.variable.size
+        fixed = self.operator is not None and (self.operator.recording or self.operator.replaying)
+        return self.sim.config.dt if self.variable is None or fixed else self.variable.size
 
     def _chunk(self, dt: float, smooth: bool, seconds: float) -> int:
         """Return the number of steps in the next chunk."""
         if self.scene.schedule is not None or smooth:
             return 1
-        most = _AT_ONCE if not self.cost else int(seconds / self.cost)
+        max_steps = _AT_ONCE if not self.cost else int(seconds / self.cost)
         if self.before_step is not None:
-            most = min(most, int(self.longest / dt))
+            max_steps = min(max_steps, int(self.longest / dt))
         if self.operator is not None:
-            most = min(most, self.operator.free_steps())
+            max_steps = min(max_steps, self.operator.free_steps())
         if self._recorder is not None:
-            most = min(most, math.ceil((self._recorder.next_time() - self._recorded) / dt - 0.5))
-        return max(1, min(most, _AT_ONCE))
+            max_steps = min(max_steps, math.ceil((self._recorder.next_time() - self._recorded) / dt - 0.5))
+        return max(1, min(max_steps, _AT_ONCE))
 
     def _steps(self, count: int, dt: float, smooth: bool) -> None:
         if self.operator is not None:
@@ -214,9 +214,9 @@ class Live:
         now = [state[name] for name in _POSES]
         if time is None or not self._before or time >= self._time:
             return Poses.from_state(now[0], now[1], worlds)
-        share = max(0.0, (time - self._before_time) / (self._time - self._before_time))
-        position = between(self._before["position"], now[0], share)
-        return Poses.from_state(position, slerp(self._before["orientation"], now[1], share), worlds)
+        fraction = max(0.0, (time - self._before_time) / (self._time - self._before_time))
+        position = between(self._before["position"], now[0], fraction)
+        return Poses.from_state(position, slerp(self._before["orientation"], now[1], fraction), worlds)
 
     def failure(self) -> str:
         """Return the reason of the failure if all worlds failed, else an empty text."""

@@ -134,7 +134,7 @@ class ViewState:
         self.navigator.look(camera.moved(center - camera.target))
         self.follow(hit)
 
-    def go_on_from(self, before: ViewState) -> None:
+    def copy_camera_from(self, before: ViewState) -> None:
         """Copy the camera from another view, and follow the body with the same label."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")

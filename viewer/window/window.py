@@ -173,7 +173,7 @@ class Window(Closing):
         """Add a client that draws over the scene. The last added client gets events first."""
         self._clients.append(client)
 
-    def share(self, room: Room) -> None:
+    def set_room(self, room: Room) -> None:
         """Set the function ``room``, which returns the area of the scene, and move the camera to its home pose."""
         self._room = room
         area = self._area()
@@ -264,7 +264,7 @@ class Window(Closing):
         if self._surface is not None:
             self._surface.close()
         self.sight = self._look()
-        self.sight.go_on_from(before)
+        self.sight.copy_camera_from(before)
         self._surface = self._make_surface()
         self.controls.sight = self.sight
         self.session.skip()

@@ -30,12 +30,12 @@ _PROFILED = 50
 """Number of steps of a profile."""
 _CHEAPER = {
     "broad_phase": "fewer shapes, or collision groups for shapes that never touch",
-    "narrow_phase": "boxes, spheres and capsules in place of meshes and hulls",
-    "color_contacts": "fewer contacts: one box in place of many small shapes",
+    "narrow_phase": "boxes, spheres and capsules instead of meshes and hulls",
+    "color_contacts": "fewer contacts: one box instead of many small shapes",
     "prepare": "fixed joints merged into one body",
     "actuate": "fewer actuators, or hydraulic circuits with fewer nodes",
     "solve": "fewer contacts on jointed bodies, and fewer joints on one body",
-    "relax": "restitution = 0 where bodies need not bounce",
+    "relax": "restitution = 0 for bodies that need not bounce",
     "positions": "fewer loops of joints",
 }
 """Dict from a stage to advice on how to make the stage faster."""
@@ -93,14 +93,14 @@ def _profile(sim: Any) -> Table:
     with notes_instead_of_warnings():
         stages, _ = profile(sim, _PROFILED)
     whole = sum(stages.values())
-    table = Table(title="where the time of one world goes", title_justify="left")
-    for name in ("stage", "us", "share", "to make it cheaper"):
-        table.add_column(name, justify="left" if name in ("stage", "to make it cheaper") else "right")
+    table = Table(title="time of one world by stage", title_justify="left")
+    for name in ("stage", "us", "share", "how to reduce it"):
+        table.add_column(name, justify="left" if name in ("stage", "how to reduce it") else "right")
     for stage, time_us in sorted(stages.items(), key=lambda item: -item[1]):
-        share = time_us / whole
-        if share >= 0.005:
-            advice = _CHEAPER.get(stage, "") if share >= _LARGE else ""
-            table.add_row(stage.replace("_", " "), f"{time_us:.3g}", f"{share:.0%}", advice)
+        fraction = time_us / whole
+        if fraction >= 0.005:
+            advice = _CHEAPER.get(stage, "") if fraction >= _LARGE else ""
+            table.add_row(stage.replace("_", " "), f"{time_us:.3g}", f"{fraction:.0%}", advice)
     return table
 
 

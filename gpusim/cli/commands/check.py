@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpusim.cli.exit_codes import DONE, FAILED, OptionError
 from gpusim.cli.options import RunOptions, check
-from gpusim.cli.summary import parted
+from gpusim.cli.summary import joint_failure
 from gpusim.cli.target_files import MODEL
 from gpusim.cli.targets import load_target
 from gpusim.errors import GpusimError
@@ -28,8 +28,8 @@ SECONDS = 2.0
 _WALL = 60.0
 """Maximum wall time of the run, s."""
 _ACTS = ("motion", "contact")
-"""Severities of findings with which a strict check fails."""
-_MOST = 20
+"""Severities of findings that make a strict check fail."""
+_MAX_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
     found.gap, found.tilt = (float(sim.read(f"sim.joint_{e}_peak", numpy=True).max()) for e in ("drift", "tilt"))
     if not sim.health().all():
         found.failures += sim.health_report().splitlines()[:1]
-    elif wrong := parted(found.gap, found.tilt):
+    elif wrong := joint_failure(found.gap, found.tilt):
         found.failures.append(f"{wrong}, or see lint above")
     return found, fallen(scene.builder, sim, lint)
 
@@ -168,7 +168,7 @@ def _lines(result: CheckResult) -> list[str]:
     verdict = "failed" if run.failures else "fine"
     what = f"{run.time:.4g} s in {run.steps} steps of {run.dt:g} s"
     lines.append(f"run: {verdict}, {what}, joints within {run.gap:.2g} m and {run.tilt:.2g} rad")
-    lines += [f"  {text}" for text in [*run.failures, *run.warnings][:_MOST]]
+    lines += [f"  {text}" for text in [*run.failures, *run.warnings][:_MAX_LINES]]
     if result.comparison is not None:
         lines += _compared(result.comparison)
     return lines
@@ -184,9 +184,9 @@ def _section(name: str, findings: Sequence[Finding], empty: str) -> list[str]:
     lines = [f"{name}: " + ", ".join(f"{count} {words[s]}" for s, count in counts.items() if count)]
     for severity in SEVERITIES:
         sentences = merge_similar_sentences(f.sentence for f in findings if f.severity == severity)
-        lines += [f"  {severity}: {sentence}" for sentence in sentences[:_MOST]]
-        if len(sentences) > _MOST:
-            lines.append(f"  {severity}: and {len(sentences) - _MOST} more; --json lists all")
+        lines += [f"  {severity}: {sentence}" for sentence in sentences[:_MAX_LINES]]
+        if len(sentences) > _MAX_LINES:
+            lines.append(f"  {severity}: and {len(sentences) - _MAX_LINES} more; --json lists all")
     return lines
 
 

@@ -42,9 +42,7 @@ def convert_command(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Write it to this .xml (MJCF), .usda or .usd file.")],
     json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse what would change the motion, instead of reporting it.")
-    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail if the conversion would change the motion.")] = False,
     fixed_base: Annotated[
         bool | None, typer.Option("--fixed-base/--floating", help="Fix or free the base (default: as in the file).")
     ] = None,

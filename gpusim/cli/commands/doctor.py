@@ -43,9 +43,9 @@ def doctor() -> int:
     _print_findings(console, "Backends", backends)
     working = [finding.name for finding in backends if finding.good]
     if not working:
-        console.print("No backend works: install what is missing above.")
+        console.print("No backend works. Install the missing parts above.")
         return FAILED
-    console.print(f"'gpusim run' works; --backend auto takes {_automatic(working)}.")
+    console.print(f"'gpusim run' works; --backend auto selects {_automatic(working)}.")
     return DONE
 
 

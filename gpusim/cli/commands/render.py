@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
     from gpusim.viewer.offscreen import Offscreen
 
-_LEAST = 1
+_MIN_SIZE = 1
 """Minimum width or height, pixels."""
 
 
@@ -101,8 +101,8 @@ def _check(options: RenderOptions) -> None:
         check(run)
         options.picture.check_world(range(run.num_worlds))
     check_output_file(options.out, (PICTURE, FILM), "--out")
-    options.picture.check(_LEAST)
-    width, height = options.picture.points(_LEAST)
+    options.picture.check(_MIN_SIZE)
+    width, height = options.picture.points(_MIN_SIZE)
     if options.is_film and (width % 2 or height % 2):
         raise OptionError(
             f"--size {options.picture.size!r}: films need an even width and height; give e.g. --size 640x360"
@@ -180,14 +180,15 @@ def _draw_recording(options: RenderOptions) -> None:
 
 def _film_recording(options: RenderOptions, name: str, player: MotionPlayer, painter: Offscreen, film: Film) -> None:
     """Film a recording, starting at ``--time``."""
-    left, wanted = player.duration - options.time, options.run.duration
-    if wanted is not None and wanted < left:
-        frames = max(1, round(wanted * options.fps))
+    remaining, duration = player.duration - options.time, options.run.duration
+    if duration is not None and duration < remaining:
+        frames = max(1, round(duration * options.fps))
     else:
         # The last frame shows the end of the recording, even between two frame times.
-        frames = math.ceil(left * options.fps - 1e-6) + 1
-        if wanted is not None and wanted > left + 1.0 / options.fps:
-            note(f"the recording ends {left:g} s after --time {options.time:g}; the film is no longer")
+        frames = math.ceil(remaining * options.fps - 1e-6) + 1
+        if duration is not None and duration > remaining + 1.0 / options.fps:
+            ends = f"the recording ends {remaining:g} s after --time {options.time:g}"
+            note(f"{ends}, so the film is shorter than --duration")
     with progress.reported(name, frames, lambda done: f"{done} of {frames} frames") as report:
         for frame in range(frames):
             player.time = options.time + frame / options.fps
@@ -202,7 +203,7 @@ def _painter(
     drawn = options.picture.drawn_worlds(worlds)
     from gpusim.viewer.offscreen import Offscreen
 
-    width, height = options.picture.points(_LEAST)
+    width, height = options.picture.points(_MIN_SIZE)
     return Offscreen(
         source,
         width=width,
@@ -225,14 +226,14 @@ def _aim(options: RenderOptions, scene: Scene, painter: Offscreen) -> None:
 class _Camera:
     """Sampler that films a simulation."""
 
-    def __init__(self, options: RenderOptions, painter: Offscreen, sim: Simulation, wanted: int) -> None:
-        self._wanted = wanted
+    def __init__(self, options: RenderOptions, painter: Offscreen, sim: Simulation, total: int) -> None:
+        self._total = total
         self._painter, self._sim, self._fps = painter, sim, options.fps
         self._film = Film(options.out, painter.width, painter.height, options.fps)
         self._start = sim.time
         # A frame shows the step nearest to its time.
         self._early = 0.5 * sim.config.dt
-        self._left, self._stepping = time.perf_counter(), 0.0
+        self._step_start, self._stepping = time.perf_counter(), 0.0
 
     @property
     def frames(self) -> int:
@@ -241,19 +242,19 @@ class _Camera:
 
     def printed(self) -> str:
         """Return the progress of the film as text."""
-        return f"{self.frames} of {self._wanted} frames"
+        return f"{self.frames} of {self._total} frames"
 
     def sample(self) -> None:
         """Add all frames that are due."""
         elapsed = float(self._sim.read("sim.time", numpy=True).max()) - self._start
-        self._stepping += time.perf_counter() - self._left
-        while self.frames < self._wanted and self.frames <= (elapsed + self._early) * self._fps:
+        self._stepping += time.perf_counter() - self._step_start
+        while self.frames < self._total and self.frames <= (elapsed + self._early) * self._fps:
             start = time.perf_counter()
             picture = self._painter.image()
             frame = time.perf_counter() - start
             self._painter.timings = _timings(elapsed, round(elapsed / self._sim.config.dt), self._stepping, frame)
             self._film.add(picture)
-        self._left = time.perf_counter()
+        self._step_start = time.perf_counter()
 
     def __enter__(self) -> _Camera:
         return self

@@ -20,7 +20,7 @@ from gpusim.cli.loop import Outcome, Sampling, simulate
 from gpusim.cli.options import RunOptions, check, count_steps
 from gpusim.cli.policies import with_policy
 from gpusim.cli.replays import load_replay
-from gpusim.cli.summary import parted, show_summary
+from gpusim.cli.summary import joint_failure, show_summary
 from gpusim.cli.targets import load_target
 from gpusim.errors import SimulationError, unknown_name
 from gpusim.recording.plots import check_plots, draw, plot_signals, save_figure
@@ -81,7 +81,7 @@ def run(options: RunOptions) -> None:
         clock.end()
         print(clock.report(tuple(notes)))
     raise_failure(sim, outcome)
-    wrong = parted(outcome.drift, outcome.tilt) or (found.broken if found is not None else "")
+    wrong = joint_failure(outcome.drift, outcome.tilt) or (found.broken if found is not None else "")
     if wrong:
         raise BadRun(wrong)
 
@@ -205,7 +205,9 @@ def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, step
     names, dt = plot_signals(plots), sim.config.dt
     file_every = 1.0 if options.rate is None else min(1.0 / max(options.rate * dt, 1e-15), 1e15)
     if file_every < 1.0 - 1e-9:
-        raise OptionError(f"--rate {options.rate:g} is above {1.0 / dt:g}, the steps in a second; give at most that")
+        raise OptionError(
+            f"--rate {options.rate:g} is above {1.0 / dt:g}, the number of steps per second; give at most that"
+        )
     picture_every, picture = max(1, steps // _PICTURE_SAMPLES), None
     if options.plot is not None:
         samples = steps // picture_every + 2
@@ -215,7 +217,7 @@ def _recorders(options: RunOptions, plots: Sequence[Plot], sim: Simulation, step
     if options.out is not None:
         file = StreamRecorder(sim, names, options.out, dtype=options.out_dtype)
     if file is not None and file.rescued is not None:
-        note(f"an unfinished recording was there; it is kept as {str(file.rescued)!r}")
+        note(f"an unfinished recording existed, which is now {str(file.rescued)!r}")
     return _Recorders(file, max(file_every, 1.0), picture, picture_every)
 
 

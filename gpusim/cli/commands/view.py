@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.window.pacing import Jitter, Pacer
     from gpusim.viewer.window.sources import Live
 
-_LEAST = 64
+_MIN_SIZE = 64
 """Minimum width or height of the window, pixels."""
 
 
@@ -58,7 +58,7 @@ def view(options: ViewOptions) -> None:
 
 def _check(options: ViewOptions) -> None:
     """Check the options before the command loads a scene or a recording."""
-    options.picture.check(_LEAST)
+    options.picture.check(_MIN_SIZE)
     if not SPEEDS[0] <= options.speed <= SPEEDS[-1]:
         raise OptionError(f"--speed must be from {SPEEDS[0]:g} to {SPEEDS[-1]:g}, got {options.speed:g}; give e.g. 0.5")
     check_duration(options.duration)
@@ -93,7 +93,7 @@ def _run(options: ViewOptions) -> None:
     run = with_policy(options.run)
     replay = load_replay(run)
     check_backend(run)
-    maker = _Maker(run, options.max_dt)
+    maker = _SimulationFactory(run, options.max_dt)
     live = maker.make({})
     if replay is not None:
         replay.check(run, live.scene)
@@ -118,7 +118,7 @@ def _run(options: ViewOptions) -> None:
             recorder = stack.enter_context(_recorder(options.record, run, live, worlds))
             stack.callback(lambda: print(f"{options.record}: {recorder.frames} frames"))
             if recorder.rescued is not None:
-                note(f"{options.record}: a recording of that name had been broken off; it is now {recorder.rescued}")
+                note(f"{options.record}: an unfinished recording of this name existed, which is now {recorder.rescued}")
             live.record(recorder)
             session.on_restart.append(lambda: _end_recording(recorder, live))
         if options.rerun is not None:
@@ -131,7 +131,7 @@ def _run(options: ViewOptions) -> None:
     raise_failure(maker.live.sim, Outcome(simulated=session.time))
 
 
-class _Maker:
+class _SimulationFactory:
     """Factory that builds the simulation of a command line."""
 
     def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:
@@ -144,17 +144,17 @@ class _Maker:
         """Build the simulation with some parameters changed."""
         from gpusim.viewer.window.sources import Live
 
-        wanted = {**self.parameters, **{name: str(value) for name, value in changes.items()}}
-        run = with_parameters(self._options, wanted)
+        settings = {**self.parameters, **{name: str(value) for name, value in changes.items()}}
+        run = with_parameters(self._options, settings)
         check(run)
         scene = load_target(run, still=True)
         config = dataclasses.replace(scene.config, **run.config_changes())
         variable = None if self._max_dt is None else AdaptiveStep(config.dt, self._max_dt)
         self.live = Live(make_simulation(run, config, scene.builder.finalize()), scene, run.start_pose())
         self.live.variable = variable
-        self.parameters = wanted
+        self.parameters = settings
         if self.operator is not None:
-            self.operator.attach(self.live.sim, scene, wanted)
+            self.operator.attach(self.live.sim, scene, settings)
             connect_goals(scene, self.operator)
             self.live.operator = self.operator
         return self.live
@@ -196,7 +196,7 @@ def _open_window(
     from gpusim.viewer.window.window import Window
 
     picture = options.picture
-    width, height = picture.points(_LEAST)
+    width, height = picture.points(_MIN_SIZE)
     with Window(
         session,
         title=f"gpusim: {scene.name}",

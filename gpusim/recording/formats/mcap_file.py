@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _PACKAGES = "mcap and foxglove-schemas-protobuf"
 _MAGIC = b"\x89MCAP0\r\n"
 _WHOLE = 1 << 40
-"""Chunk size that no block reaches, so that each block is one chunk."""
+"""Chunk size above the size of any block, so that each block is one chunk."""
 _NS = 1e9
 _LENGTH, _FIXED64, _FIXED32 = 2, 1, 5
 """Wire types of Protobuf."""
@@ -129,7 +129,7 @@ class McapWriter(Writer):
                 if path_of_topic == next(iter(found)):
                     times.append(record.log_time)
         if layout is None:
-            raise ValueError("it holds no signals of gpusim")
+            raise ValueError("it contains no signals of gpusim")
         values = np.empty((len(times), len(layout.worlds), layout.width), layout.dtype)
         for topic in topics(layout):
             topic.read(found[topic.path], values)
@@ -152,7 +152,7 @@ def _records(path: Path) -> Iterator[Any]:
 
     with open(path, "rb") as stream:
         if stream.read(len(_MAGIC)) != _MAGIC:
-            raise ValueError("it does not begin like an MCAP file")
+            raise ValueError("it is not an MCAP file")
         stream.seek(0)
         records = StreamReader(stream, record_size_limit=path.stat().st_size).records
         while True:

@@ -79,9 +79,9 @@ class McapScene:
         flat = np.concatenate([middle, frames.quaternion, frames.scale * [2.0, 2.0, 1.0]], axis=1)
         for numbers in rounded(flat.reshape(len(poses), -1, 10), dtype).tolist():
             for cylinder, (x, y, z, a, b, c, d, width, depth, length) in zip(cylinders, numbers, strict=True):
-                place, turn, extent = cylinder.pose.position, cylinder.pose.orientation, cylinder.size
-                place.x, place.y, place.z = x, y, z
-                turn.x, turn.y, turn.z, turn.w = a, b, c, d
+                position, orientation, extent = cylinder.pose.position, cylinder.pose.orientation, cylinder.size
+                position.x, position.y, position.z = x, y, z
+                orientation.x, orientation.y, orientation.z, orientation.w = a, b, c, d
                 extent.x, extent.y, extent.z = width, depth, length
             found.append(message.SerializeToString())
         return found
@@ -101,9 +101,9 @@ def transforms(poses: Array, bodies: tuple[str, ...], times: list[int]) -> list[
     for time, rows in zip(times, poses.tolist(), strict=True):
         for frame, (x, y, z, a, b, c, d) in zip(frames, rows, strict=True):
             frame.timestamp.seconds, frame.timestamp.nanos = divmod(time, 10**9)
-            place, turn = frame.translation, frame.rotation
-            place.x, place.y, place.z = x, y, z
-            turn.x, turn.y, turn.z, turn.w = a, b, c, d
+            translation, rotation = frame.translation, frame.rotation
+            translation.x, translation.y, translation.z = x, y, z
+            rotation.x, rotation.y, rotation.z, rotation.w = a, b, c, d
         found.append(message.SerializeToString())
     return found
 

@@ -103,7 +103,7 @@ class RerunWriter(Writer):
         """Read the signals of a complete or a growing file."""
         require("rerun", ".rrd", "rerun-sdk")
         layout, found = None, dict[str, list[tuple[Array, Array]]]()
-        for chunk in _whole_chunks(path):
+        for chunk in _complete_chunks(path):
             batch = chunk.to_record_batch()
             if chunk.entity_path == _HEADER:
                 layout = Layout.from_json(batch.column("TextDocument:text")[0].as_py()[0])
@@ -112,7 +112,7 @@ class RerunWriter(Writer):
                 time = np.asarray(batch.column(_TIME).cast("int64").to_numpy(), float) / 1e9
                 found.setdefault(chunk.entity_path, []).append((time, flat.reshape(len(time), -1)))
         if layout is None:
-            raise ValueError("it holds no signals of gpusim")
+            raise ValueError("it contains no signals of gpusim")
         return _recording(layout, found)
 
 
@@ -126,7 +126,7 @@ class RerunStream(RerunWriter):
         try:
             self._stream.flush(timeout_sec=_ANSWER)
         except RuntimeError as error:
-            raise ConnectionError(f"the Rerun viewer has gone ({error}); start it again") from None
+            raise ConnectionError(f"the Rerun viewer has closed ({error}); start it again") from None
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
@@ -160,7 +160,7 @@ def _whole(path: Path) -> int:
     return min(end, size)
 
 
-def _whole_chunks(path: Path) -> Iterator[Any]:
+def _complete_chunks(path: Path) -> Iterator[Any]:
     """Yield the chunks of a file."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:

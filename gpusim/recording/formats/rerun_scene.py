@@ -47,10 +47,10 @@ class RerunScene:
         stream.log("scene", getattr(rr.ViewCoordinates, up), static=True)
         self._log_grounds()
         # index of each instance among the fixed instances or among the spans
-        places = np.where(self.stage.fixed, np.cumsum(self.stage.fixed), np.cumsum(~self.stage.fixed)) - 1
+        row_of_instance = np.where(self.stage.fixed, np.cumsum(self.stage.fixed), np.cumsum(~self.stage.fixed)) - 1
         self._spans: list[tuple[str, Array]] = []
         for batch in self.stage.batches:
-            self._log_batch(batch, places)
+            self._log_batch(batch, row_of_instance)
 
     def _parent(self, body: int) -> list[str]:
         return ["scene", *([self._model.bodies[body].label] if body >= 0 else [])]
@@ -68,7 +68,7 @@ class RerunScene:
             )
             self._stream.log(entity(*self._parent(ground.body), f"ground_{k}"), square, static=True)
 
-    def _log_batch(self, batch: Batch, places: Array) -> None:
+    def _log_batch(self, batch: Batch, row_of_instance: Array) -> None:
         """Log the mesh of a batch once for each combination of body and color."""
         import rerun as rr
 
@@ -77,14 +77,14 @@ class RerunScene:
         kinds = np.column_stack([np.where(stage.fixed, stage.body, -2), stage.rgba()])[batch.at]
         every = np.arange(batch.first, batch.first + batch.count)
         for body, *color in np.unique(kinds, axis=0).tolist():
-            own = every[(kinds == [body, *color]).all(axis=1)]
+            members = every[(kinds == [body, *color]).all(axis=1)]
             parent = ["scene", "spans"] if body == -2 else self._parent(body)
-            path = entity(*parent, str(own[0]))
+            path = entity(*parent, str(members[0]))
             self._stream.log(path, _mesh(batch, mesh, color), static=True)
             if body == -2:
-                self._spans.append((path, places[own]))
+                self._spans.append((path, row_of_instance[members]))
             else:
-                rows = local[places[own]]
+                rows = local[row_of_instance[members]]
                 poses = rr.InstancePoses3D(translations=rows[:, :, 3], mat3x3=rows[:, :, :3])
                 self._stream.log(path, poses, static=True)
 
@@ -103,10 +103,10 @@ class RerunScene:
         if not self._spans:
             return
         rows = self.stage.span_courses(Poses.from_body_frames(self._model, poses[..., :3], poses[..., 3:]))
-        for path, own in self._spans:
-            flat = rows[:, own].reshape(-1, 3, 4)
+        for path, rows_of_span in self._spans:
+            flat = rows[:, rows_of_span].reshape(-1, 3, 4)
             columns = rr.InstancePoses3D.columns(translations=flat[:, :, 3], mat3x3=flat[:, :, :3])
-            rr.send_columns(path, [times], columns.partition([len(own)] * len(poses)), recording=self._stream)
+            rr.send_columns(path, [times], columns.partition([len(rows_of_span)] * len(poses)), recording=self._stream)
 
 
 def _mesh(batch: Batch, mesh: TriangleMesh, color: list[int]) -> Any:

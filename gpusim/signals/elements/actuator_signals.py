@@ -100,8 +100,8 @@ def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
     if name in group.state:
 
         def write_state(worlds: Array, value: Array) -> None:
-            place = next(n for n, g in enumerate(runtime.state.groups) if g.type.name == kind)
-            runtime.state.groups[place].state[name][worlds, k] = value
+            index = next(n for n, g in enumerate(runtime.state.groups) if g.type.name == kind)
+            runtime.state.groups[index].state[name][worlds, k] = value
             runtime.invalidate()
 
         return write_state

@@ -43,7 +43,7 @@ class BodySignals:
             parameter=("mass", (self.index,)),
         )  # fmt: skip
         table.add(
-            prefix + "gravity_scale", (), "-", "share of gravity that acts; may differ per world",
+            prefix + "gravity_scale", (), "-", "fraction of gravity that acts; may differ per world",
             lambda: self._parameter("gravity_scale"),
             lambda worlds, value: self.runtime.write_parameter("gravity_scale", self.index, worlds, value),
             parameter=("gravity_scale", (self.index,)),
@@ -57,7 +57,7 @@ class BodySignals:
             name = f"applied_{kind}"
             where = "at the center of mass, " if kind == "force" else ""
             table.add(
-                prefix + name, (3,), unit, f"external load, {where}world frame; it stays until you write it again",
+                prefix + name, (3,), unit, f"external load, {where}world frame; it acts until you write it again",
                 lambda name=name: self._parameter(name),  # type: ignore[misc]
                 lambda worlds, value, name=name: self.runtime.write_parameter(name, self.index, worlds, value),  # type: ignore[misc]
                 parameter=(name, (self.index,)),

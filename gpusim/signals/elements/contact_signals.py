@@ -10,8 +10,8 @@ from gpusim.typing import Array
 # Parameters of a surface: name of the signal -> unit and meaning.
 _PARAMETERS = {
     "friction": ("-", "Coulomb's coefficient"),
-    "rolling_friction": ("m", "torque of rolling friction over normal force"),
-    "spinning_friction": ("m", "torque about the normal over normal force"),
+    "rolling_friction": ("m", "torque of rolling friction divided by normal force"),
+    "spinning_friction": ("m", "torque about the normal divided by normal force"),
     "restitution": ("-", "ratio of the speeds after and before an impact"),
 }
 
@@ -23,7 +23,7 @@ def add_contact_signals(runtime: Runtime, table: SignalTable) -> None:
         "sim.penetration",
         (),
         "m",
-        "deepest overlap of contacts with the rigid normal law, not of tires and other soft contacts",
+        "maximum penetration of rigid contacts, without tires and other soft contacts",
         lambda: runtime.contact_sums().penetration,
         forward=True,
     )
@@ -67,8 +67,8 @@ def _add_material(runtime: Runtime, table: SignalTable, column: int, prefix: str
         def write(worlds: Array, value: Array) -> None:
             runtime.write_parameter(field, column, worlds, value)
 
-        place = field, (column,)
-        table.add(signal, (), unit, doc, lambda: runtime.parameter(field)[:, column], write, parameter=place)
+        parameter = field, (column,)
+        table.add(signal, (), unit, doc, lambda: runtime.parameter(field)[:, column], write, parameter=parameter)
 
     for name, (unit, doc) in _PARAMETERS.items():
         add(prefix + name, f"shape_{name}", unit, f"{doc}; {whose}; may differ per world")

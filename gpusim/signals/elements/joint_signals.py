@@ -144,8 +144,10 @@ class JointSignals:
 
         unit = _UNITS[field].get(self.type.unit_of(self.spec, k), "m or rad, N or N m")
         axis = self.runtime.model.axis_of.get(key, -1)
-        place = (field, (axis,)) if axis >= 0 and moving is None else None
-        return Signal(SignalInfo(name, (), unit, f"{field}; may differ per world", True), read, write, parameter=place)
+        parameter = (field, (axis,)) if axis >= 0 and moving is None else None
+        return Signal(
+            SignalInfo(name, (), unit, f"{field}; may differ per world", True), read, write, parameter=parameter
+        )
 
     def drive_force(self) -> Array:
         """Return the sum of all actuator forces or torques on each joint coordinate (N or N m)."""

@@ -75,7 +75,7 @@ class Checkpoint:
         """
         fix = "give Simulation.load(path, model=...)"
         if self.model_text is None:
-            raise ModelError(f"checkpoint {self.path!r} holds no model, since {self.header['unstored']}; {fix}")
+            raise ModelError(f"checkpoint {self.path!r} contains no model, because {self.header['unstored']}; {fix}")
         try:
             builder = ModelBuilder.from_dict(json.loads(self.model_text))
             return compiled(builder, builder.gravity, frozenset())
@@ -163,7 +163,7 @@ def unpacked_checkpoint(name: str, data: bytes) -> Checkpoint:
     if header["format"] != FORMAT or header["gpusim"] != version():
         theirs, ours = f"gpusim {header['gpusim']} ({header['format']})", f"gpusim {version()} ({FORMAT})"
         fix = "load it with the gpusim that wrote it"
-        raise ModelError(f"checkpoint {name!r} is of {theirs}, and this is {ours}; {fix}")
+        raise ModelError(f"checkpoint {name!r} was written by {theirs}, and this is {ours}; {fix}")
     settings = Settings(**header["settings"])
     settings.config = SolverConfig(**header["settings"]["config"])
     model = arrays.pop("model", None)
@@ -222,7 +222,7 @@ def _arrays_of(name: str, data: bytes) -> dict[str, Array]:
     if not data.startswith(b"PK"):
         raise ModelError(f"file {name!r} is not a checkpoint; {fix}")
     if _sealed(archive) != data:
-        raise ModelError(f"checkpoint {name!r} is damaged, incomplete, or of another program; {fix}")
+        raise ModelError(f"checkpoint {name!r} is damaged, incomplete, or from another program; {fix}")
     with np.load(io.BytesIO(data), allow_pickle=False) as found:
         return {name: found[name] for name in found.files}
 

@@ -92,11 +92,11 @@ class Checkpoints:
         """
         found = read_checkpoint(path)
         make: Any = cls
-        wanted, chosen = found.settings, found.model() if model is None else model
+        settings, chosen = found.settings, found.model() if model is None else model
         if isinstance(chosen, Model):  # check this before kernels are compiled
             check_model(f"checkpoint {found.path!r}", chosen, found.header["digest"])
         sim: Self = make(
-            chosen, found.num_worlds, backend or wanted.backend, wanted.dtype, wanted.config, fast=wanted.fast,
+            chosen, found.num_worlds, backend or settings.backend, settings.dtype, settings.config, fast=settings.fast,
             launch=launch, threads=threads, device=device, specialize=specialize,
         )  # fmt: skip
         sim.restore(found.snapshot(chosen.groups))

@@ -22,7 +22,7 @@ from gpusim.model import fields
 from gpusim.model.digest import different_parts
 from gpusim.model.model import Model
 from gpusim.model.state import State
-from gpusim.signals.added_rows import carried_parameters, carried_state, row_keys, set_rows
+from gpusim.signals.added_rows import converted_parameters, converted_state, row_keys, set_rows
 from gpusim.signals.runtime import Runtime
 from gpusim.signals.writing import chosen_worlds
 from gpusim.typing import Array
@@ -75,7 +75,7 @@ class LiveState(State):
         """Return a snapshot of the state, parameters, commands, quarantine and diagrams. See :meth:`restore`."""
         runtime = self.runtime
         return Snapshot(
-            self.num_worlds, _copies(self.arrays), [_kept_group(group) for group in self.groups],
+            self.num_worlds, _copies(self.arrays), [_copied_group(group) for group in self.groups],
             digest=runtime.built.digest, rows=row_keys(runtime.model), scheme=runtime.config.scheme,
             parameters=_copies(runtime.parameters), commands=np.array(runtime.backend.memory.read_control()),
             programs={program.program.label: program.parameters.copy() for program in runtime.running},
@@ -85,14 +85,14 @@ class LiveState(State):
 
     def restore(self, other: State, worlds: Any = None, source: Any = None) -> None:
         """Set worlds to a snapshot. The worlds continue with bit-identical results. See :meth:`Simulation.restore`."""
-        kept = other.copy() if isinstance(other, LiveState) else other
-        if not isinstance(kept, Snapshot):
-            raise validate.fail(ELEMENT, f"{_named(kept)} is not a snapshot", "give what sim.snapshot() returned")
+        snapshot = other.copy() if isinstance(other, LiveState) else other
+        if not isinstance(snapshot, Snapshot):
+            raise validate.fail(ELEMENT, f"{_named(snapshot)} is not a snapshot", "give the result of sim.snapshot()")
         chosen = chosen_worlds(ELEMENT, worlds, self.num_worlds)
         if source is not None:
-            kept = _taken_from(kept, source, chosen, self.num_worlds)
-        _check(self, kept)
-        _restore(self.runtime, kept, chosen)
+            snapshot = _from_worlds(snapshot, source, chosen, self.num_worlds)
+        _check(self, snapshot)
+        _restore(self.runtime, snapshot, chosen)
 
     def __reduce__(self) -> Any:
         return Snapshot.copy, (self.copy(),)
@@ -112,31 +112,32 @@ def _first(runtime: Runtime) -> dict[str, Array]:
     return {name: array for name, array in first.variables().items() if name in _FIRST or name not in first.arrays}
 
 
-def _kept_group(group: Group) -> Group:
-    kept = copy.copy(group)
-    kept.params, kept.state, kept.derived = _copies(group.params), _copies(group.state), {}
-    return kept
+def _copied_group(group: Group) -> Group:
+    copied = copy.copy(group)
+    copied.params, copied.state, copied.derived = _copies(group.params), _copies(group.state), {}
+    return copied
 
 
-def _taken_from(kept: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
+def _from_worlds(snapshot: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
     """Return a copy of a snapshot in which ``worlds`` (n,) have the values of the worlds ``source``."""
-    taken = chosen_worlds(f"{ELEMENT}: source", source, kept.num_worlds)
+    taken = chosen_worlds(f"{ELEMENT}: source", source, snapshot.num_worlds)
     if taken.size not in (1, worlds.size):
-        rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} are to be restored"
+        rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} worlds are to be restored"
         raise validate.fail(ELEMENT, rule, "give one world, or one for each")
-    places = np.zeros(num_worlds, np.int64)
-    places[worlds] = taken
+    sources = np.zeros(num_worlds, np.int64)
+    sources[worlds] = taken
 
     def moved(arrays: dict[str, Array]) -> dict[str, Array]:
-        return {name: array[places] if len(array) == kept.num_worlds else array for name, array in arrays.items()}
+        return {name: array[sources] if len(array) == snapshot.num_worlds else array for name, array in arrays.items()}
 
-    groups = [copy.copy(group) for group in kept.groups]
+    failed, groups = snapshot.failed, [copy.copy(group) for group in snapshot.groups]
     for group in groups:
         group.params, group.state = moved(group.params), moved(group.state)
     return replace(
-        kept, num_worlds=num_worlds, arrays=moved(kept.arrays), groups=groups, parameters=moved(kept.parameters),
-        commands=kept.commands[places], programs=moved(kept.programs), first=moved(kept.first),
-        failed={int(w): kept.failed[places[w]] for w in worlds if places[w] in kept.failed} if kept.failed else {},
+        snapshot, num_worlds=num_worlds, arrays=moved(snapshot.arrays), groups=groups,
+        parameters=moved(snapshot.parameters),
+        commands=snapshot.commands[sources], programs=moved(snapshot.programs), first=moved(snapshot.first),
+        failed={int(w): failed[sources[w]] for w in worlds if sources[w] in failed} if failed else {},
     )  # fmt: skip
 
 
@@ -145,25 +146,25 @@ def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
     parts = different_parts(model.digest, digest)
     if parts:
         others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"
-        rule = f"the snapshot is of another model: {others}"
-        raise validate.fail(element, rule, "give one of a simulation of the same model")
+        rule = f"the snapshot belongs to another model: {others}"
+        raise validate.fail(element, rule, "give a snapshot of the same model")
 
 
-def _check(live: LiveState, kept: Snapshot) -> None:
+def _check(live: LiveState, snapshot: Snapshot) -> None:
     """Raise a ModelError if the snapshot does not fit the simulation."""
     runtime = live.runtime
-    check_model(ELEMENT, runtime.built, kept.digest)
-    if kept.num_worlds != live.num_worlds:
-        rule = f"the snapshot has {kept.num_worlds} worlds, the simulation {live.num_worlds}"
-        hint = f"give Simulation(num_worlds={kept.num_worlds}), or source= with worlds of it"
+    check_model(ELEMENT, runtime.built, snapshot.digest)
+    if snapshot.num_worlds != live.num_worlds:
+        rule = f"the snapshot has {snapshot.num_worlds} worlds, the simulation {live.num_worlds}"
+        hint = f"give Simulation(num_worlds={snapshot.num_worlds}), or source= with worlds of the snapshot"
         raise validate.fail(ELEMENT, rule, hint)
-    if kept.scheme != runtime.config.scheme:
-        rule = f"the snapshot is of scheme={kept.scheme!r}, the simulation has {runtime.config.scheme!r}"
-        raise validate.fail(ELEMENT, rule, f"give SolverConfig(scheme={kept.scheme!r})")
-    ours, theirs = (_kinds_of_arrays(state) for state in (live, kept))
+    if snapshot.scheme != runtime.config.scheme:
+        rule = f"the snapshot has scheme={snapshot.scheme!r}, and the simulation has {runtime.config.scheme!r}"
+        raise validate.fail(ELEMENT, rule, f"give SolverConfig(scheme={snapshot.scheme!r})")
+    ours, theirs = (_kinds_of_arrays(state) for state in (live, snapshot))
     for name in sorted({*ours, *theirs}):
         if ours.get(name) != theirs.get(name):
-            rule = f"array '{name}' of the snapshot is {theirs.get(name)}, that of the simulation {ours.get(name)}"
+            rule = f"array '{name}' is {theirs.get(name)} in the snapshot and {ours.get(name)} in the simulation"
             hint = "give a simulation with the same dtype, max_pairs and dt of diagrams"
             raise validate.fail(ELEMENT, rule, hint)
 
@@ -177,59 +178,59 @@ def _kinds_of_arrays(state: State) -> dict[str, str]:
     }
 
 
-def _restore(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
+def _restore(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> None:
     """Set the worlds ``worlds`` (n,) to a checked snapshot."""
     rows = row_keys(runtime.model)
-    wanted = kept.rows if worlds.size == runtime.num_worlds else kept.rows | rows
-    if wanted != rows:
-        set_rows(runtime, wanted)
-    state, parameters = _fitted(runtime, kept, runtime.model)
+    target_rows = snapshot.rows if worlds.size == runtime.num_worlds else snapshot.rows | rows
+    if target_rows != rows:
+        set_rows(runtime, target_rows)
+    state, parameters = _fitted(runtime, snapshot, runtime.model)
     runtime.backend.memory.state.restore(state, worlds)
     _restore_parameters(runtime, parameters, worlds)
-    _restore_actuators(runtime, kept, worlds)
+    _restore_actuators(runtime, snapshot, worlds)
     for running in runtime.running:
-        given = kept.programs[running.program.label]
+        given = snapshot.programs[running.program.label]
         running.parameters = _written(running.parameters, given, worlds, runtime.num_worlds)
-    runtime.backend.memory.host_control()[worlds] = kept.commands[worlds]
+    runtime.backend.memory.host_control()[worlds] = snapshot.commands[worlds]
     for name, array in _first(runtime).items():
-        array[worlds] = kept.first[name][worlds]
-    runtime.quarantine.resume(kept.failed, worlds)
+        array[worlds] = snapshot.first[name][worlds]
+    runtime.quarantine.resume(snapshot.failed, worlds)
     runtime.capacity.resume(worlds)
     runtime.accuracy.resume(worlds)
     runtime.invalidate()
 
 
-def _fitted(runtime: Runtime, kept: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
+def _fitted(runtime: Runtime, snapshot: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
     """Return the state and parameters of a snapshot, converted to the axis rows of ``model``."""
-    if kept.rows == row_keys(model):
-        return State(kept.num_worlds, kept.arrays, kept.groups), kept.parameters
-    before = with_axes(runtime.built, kept.rows)
-    return carried_state(kept, runtime, before, model), carried_parameters(kept.parameters, before, model)
+    if snapshot.rows == row_keys(model):
+        return State(snapshot.num_worlds, snapshot.arrays, snapshot.groups), snapshot.parameters
+    before = with_axes(runtime.built, snapshot.rows)
+    return converted_state(snapshot, runtime, before, model), converted_parameters(snapshot.parameters, before, model)
 
 
-def _restore_parameters(runtime: Runtime, kept: dict[str, Array], worlds: Array) -> None:
+def _restore_parameters(runtime: Runtime, snapshot: dict[str, Array], worlds: Array) -> None:
     for name, current in runtime.parameters.items():
-        written = _written(current, kept[name], worlds, runtime.num_worlds)
+        written = _written(current, snapshot[name], worlds, runtime.num_worlds)
         if written is not current:
             runtime.parameters[name] = written
             runtime.backend.written([name], worlds)
 
 
-def _restore_actuators(runtime: Runtime, kept: Snapshot, worlds: Array) -> None:
-    for group, group_kept in zip(runtime.backend.memory.read_state().groups, kept.groups, strict=True):
+def _restore_actuators(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> None:
+    for group, saved_group in zip(runtime.backend.memory.read_state().groups, snapshot.groups, strict=True):
         for name, current in group.params.items():
-            written = _written(current, group_kept.params[name], worlds, runtime.num_worlds)
+            written = _written(current, saved_group.params[name], worlds, runtime.num_worlds)
             if written is not current:
                 group.params[name] = written
                 group.derived.clear()
                 runtime.backend.written([name], worlds, group.type.name)
 
 
-def _written(current: Array, kept: Array, worlds: Array, num_worlds: int) -> Array:
-    """Return the parameters ``current`` with the values of ``kept`` in the chosen worlds."""
-    wide, given = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, kept))
-    if np.array_equal(wide[worlds], given[worlds], equal_nan=True):
+def _written(current: Array, values: Array, worlds: Array, num_worlds: int) -> Array:
+    """Return the parameters ``current`` with ``values`` in the chosen worlds."""
+    wide, saved = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, values))
+    if np.array_equal(wide[worlds], saved[worlds], equal_nan=True):
         return current
     written = np.array(wide, order="C")  # kernels read diagrams' parameters from this memory
-    written[worlds] = given[worlds]
+    written[worlds] = saved[worlds]
     return written

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ci.ptx import executor as ptx
-from ci.ptx.device import device_array, load_module, spoil
+from ci.ptx.device import device_array, load_module, mark_unwritten
 from ci.ptx.executor import Finding, Module, executor, why_not
 from gpusim.backends.codegen.kernel_sources import reachable_sources
 
@@ -110,18 +110,18 @@ def test_bits_of_newer_cards() -> None:
     module = load_module(("bits.cu", {"bits.cu": BITS}, {}, (), ptx.ARCH))
     assert not run(module, "bits", count, 1, *inputs, out, device_array(wide), wide_out)
     for i in range(count):
-        x, y, place, room = int(a[i]), int(wide[i]), int(at[i]), int(size[i])
-        choice, both = (place * 257 + room * 4099) & 0xFFFF, (y & 0xFFFFFFFF) << 32 | x
+        x, y, position, room = int(a[i]), int(wide[i]), int(at[i]), int(size[i])
+        choice, both = (position * 257 + room * 4099) & 0xFFFF, (y & 0xFFFFFFFF) << 32 | x
         chosen = 0
         for k in range(4):
             digit = choice >> 4 * k & 15
             byte = both >> 8 * (digit & 7) & 255
             chosen |= (255 * (byte >> 7) if digit & 8 else byte) << 8 * k
-        fields = [bits_of(x, place, room, 32, of_sign) for of_sign in (False, True)]
+        fields = [bits_of(x, position, room, 32, of_sign) for of_sign in (False, True)]
         assert np.asarray(out)[i].tolist() == [*fields, chosen], i
         z = (y * 6364136223846793005 + x) % 2**64
         high = [y * z >> 64, (signed(y, 64) * signed(z, 64) >> 64) % 2**64]
-        fields = [bits_of(y, place, room, 64, of_sign) for of_sign in (False, True)]
+        fields = [bits_of(y, position, room, 64, of_sign) for of_sign in (False, True)]
         assert np.asarray(wide_out)[i].tolist() == [*fields, *high], i
 
 
@@ -166,7 +166,7 @@ def test_blocks_that_take_turns(faults: Module, kernel: str) -> None:
         x = device_array(np.zeros(11, np.int32))
         waited |= kinds(run(faults, kernel, 4, 1, x, seed=seed))
         kept.append(x[3:].tolist() == expected)
-    assert waited == ({"blocks that wait for ever"} if kernel == "late" else set())
+    assert waited == ({"blocks that wait forever"} if kernel == "late" else set())
     assert all(kept) if kernel == "relay" else not all(kept)
 
 
@@ -174,7 +174,7 @@ def test_a_trap(faults: Module) -> None:
     for reported in (0, 1):
         x = device_array(np.array([reported, 0], np.int32))
         found = run(faults, "impatient", 1, 1, x)
-        assert kinds(found) == (set() if reported else {"blocks that wait for ever"})
+        assert kinds(found) == (set() if reported else {"blocks that wait forever"})
         assert x.tolist() == [reported, reported]
 
 
@@ -182,7 +182,7 @@ def test_a_missing_barrier(faults: Module) -> None:
     x = device_array(np.arange(64.0))
     found = run(faults, "no_barrier", 1, 64, x, shared=512, seed=0)
     assert kinds(found) == {"race between threads", "unwritten memory read"}
-    assert all("faults.cu:" in f.place for f in found)
+    assert all("faults.cu:" in f.position for f in found)
     assert all("no_barrier" in f.other for f in found if f.kind == "race between threads")
     assert np.isnan(np.asarray(x)).any()
 
@@ -196,14 +196,14 @@ def test_races(faults: Module, kernel: str, seed: int) -> None:
     blocks, threads, kind = (2, 1, "blocks") if kernel.startswith("blocks_") else (1, 32, "threads")
     found = run(faults, kernel, blocks, threads, device_array(np.zeros(4, np.int32)), seed=seed)
     assert kinds(found) == {f"race between {kind}"}
-    assert kernel in found[0].place and kernel in found[0].other and "faults.cu:" in str(found[0])
+    assert kernel in found[0].position and kernel in found[0].other and "faults.cu:" in str(found[0])
 
 
 def test_unwritten_memory(faults: Module) -> None:
     found = run(faults, "unwritten", 1, 32, device_array(np.zeros(1)), shared=256)
     assert kinds(found) == {"unwritten memory read"} and found[0].thread == 0
     spoiled = device_array(np.zeros(2, np.int32))
-    spoil(spoiled)
+    mark_unwritten(spoiled)
     assert kinds(run(faults, "blocks_add", 1, 1, spoiled)) == {"unwritten memory read"}
     assert not run(faults, "blocks_add", 1, 1, spoiled)
 

@@ -69,7 +69,7 @@ def test_a_module_is_read() -> None:
     assert [(p.name, p.size) for p in (*twice.results, *twice.params)] == [("func_retval0", 8), ("twice_param_0", 8)]
     assert twice.registers == {"%fd": "f64", "%rd": "b64"}
     add = next(s for s in twice.instructions() if s.name == "add.rn.f64")
-    assert found.where(add.place) == "rows.cuh:8, inlined at factor.cuh:30"
+    assert found.where(add.position) == "rows.cuh:8, inlined at factor.cuh:30"
     guarded = [s for s in step.instructions() if s.guard]
     assert [(s.guard, s.text) for s in guarded] == [("%p1", "bra $L__BB1_2")]
     assert found.reached("step") == {"step", "twice"} and found.reached("twice") == {"twice"}
@@ -152,7 +152,7 @@ def test_parts_are_joined_as_a_linker_does() -> None:
     halving = read_module(HEAD + own.replace("INSTRUCTION", "mul.rn.f64 %fd2, %fd1, %fd1;").replace("CALL", "halve"))
     whole = join([calling, halving])
     assert check_forms(whole) == [] and "halve" in whole.reached("step") and whole.shared == ["memory"]
-    places = [whole.where(next(whole.functions[name].instructions()).place) for name in ("twice", "halve")]
+    places = [whole.where(next(whole.functions[name].instructions()).position) for name in ("twice", "halve")]
     assert places == ["rows.cuh:7", "halves.cuh:7"]
     assert translate(whole).count("void halve(") == 2, "declared and defined"
     with pytest.raises(PtxError, match="twice is in two modules"):
@@ -161,7 +161,7 @@ def test_parts_are_joined_as_a_linker_does() -> None:
 
 def test_what_is_not_read_is_refused() -> None:
     for wrong in (".branchtargets $L1;", ".reg .v4 .f32 %v;", "<nonsense>"):
-        with pytest.raises(PtxError, match=r"teach ci/ptx/reader\.py"):
+        with pytest.raises(PtxError, match=r"to ci/ptx/reader\.py"):
             module(wrong)
 
 

@@ -57,7 +57,7 @@ def test_gpusim_and_peers_in_one_run(
 
 
 def test_piles_have_a_ratio_to_the_first_peer() -> None:
-    extra = piles.found_figures(4, 16, 10.0, np.zeros((4, 3))) | {"overlap": 1e-3}
+    extra = piles.motion_figures(4, 16, 10.0, np.zeros((4, 3))) | {"overlap": 1e-3}
     own = Record("pile_1000", "8 boxes, 4 x 1 sweeps", 1, step_us=10.0, extra=extra)
     lone = Record("pile_8000", "9 boxes, 4 x 1 sweeps", 1, step_us=10.0, extra=extra)
     shares = {"collide_share": 0.25, "solve_share": 0.5}
@@ -81,7 +81,7 @@ def test_a_peer_that_fails_does_not_stop_the_others(monkeypatch) -> None:
         raise RuntimeError("no display")
 
     def other(options: Options, things: Heap) -> Iterator[PeerRecord]:
-        yield PeerRecord("csv", note=f"{things.turn.size} boxes")
+        yield PeerRecord("csv", note=f"{things.angle.size} boxes")
 
     monkeypatch.setattr(peers, "PEERS", {"json": broken})
     monkeypatch.setattr(peers, "PILE_PEERS", {"csv": other})
@@ -215,7 +215,7 @@ def test_mujoco_warp_gets_room_and_most_worlds_first(warp: FakeWarp) -> None:
     cases = warp_cases(*chosen)
     assert [case.worlds for case in cases] == [8192] * 3 + [1024] * 3 + [64] * 3
     assert warp.worlds[:3] == [(8192,), (8192, 24, 72), (8192, 24, 72)]
-    assert "but Newton, for it has no PGS" in cases[2].note and "PGS" not in cases[1].note
+    assert "but Newton, because it has no PGS" in cases[2].note and "PGS" not in cases[1].note
 
 
 def test_mujoco_warp_starts_again_and_gets_commands(warp: FakeWarp) -> None:

@@ -34,7 +34,7 @@ def test_a_missing_barrier_is_found(chain: None, capsys: pytest.CaptureFixture[s
     result = run_case(CHAIN, seed=0, fault=("order.cuh", phase, alone))
     races = [f for f in result.faults() if f.kind == "race between threads"]
     assert races and not result.differing
-    assert all("scale_right" in f.place + f.other and "factor.cuh:" in f.other for f in races)
+    assert all("scale_right" in f.position + f.other and "factor.cuh:" in f.other for f in races)
     check.print_result(result)
     assert "FAULT race between threads: " in capsys.readouterr().out
 

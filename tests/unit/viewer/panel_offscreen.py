@@ -81,7 +81,7 @@ class PanelOffscreen:
 
     def _open(self) -> OffscreenContext:
         if self._context is None:
-            raise ViewerError("this picture maker is closed; make a new one")
+            raise ViewerError("this Offscreen is closed; create a new one")
         return self._context
 
     def _put(self, picture: Array) -> None:

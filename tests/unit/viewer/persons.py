@@ -62,7 +62,7 @@ class Person:
             self.eye.act()
 
     def point(self, name: str, share: float = 0.5) -> None:
-        place = self.panel_state.places[name]
+        place = self.panel_state.areas[name]
         self.panel.events.cursor(place.x + share * place.width, place.y + 0.5 * place.height)
         self.wait()
 

@@ -103,7 +103,7 @@ def test_the_window_changes_between_cameras() -> None:
     started = view_of(model, "front")
     assert started.mounted == 0
     other = view_of(model)
-    other.go_on_from(started)
+    other.copy_camera_from(started)
     assert other.mounted == 0 and other.camera() == started.camera()
     other.follow(None)
     assert other.mounted is None

@@ -15,12 +15,12 @@ from gpusim.viewer.overlays import Frame, chosen_overlays, overlays
 from gpusim.viewer.overlays.boxes import box_edges, shape_bounds
 from gpusim.viewer.overlays.canvas import Box, Canvas
 from gpusim.viewer.overlays.colors import color_of, contact_links, joint_links, manifold_colors
-from gpusim.viewer.overlays.contacts import arrow_lengths, shown_forces
+from gpusim.viewer.overlays.contacts import arrow_lengths, forces_on_moving_body
 from gpusim.viewer.overlays.joints import joint_arrays
 from gpusim.viewer.overlays.mass import support_of, whole_center
 from gpusim.viewer.overlays.panels import Row, add_panel
 from gpusim.viewer.overlays.placing import place_boxes
-from gpusim.viewer.overlays.pressure import bar_share
+from gpusim.viewer.overlays.pressure import bar_fill
 from gpusim.viewer.overlays.profile import contact_points
 from gpusim.viewer.overlays.support import Level, convex_hull, margin
 
@@ -151,7 +151,7 @@ def test_arrows_without_weight_go_by_the_median() -> None:
 @pytest.mark.parametrize("plane_first", [True, False])
 def test_forces_are_shown_on_the_body_that_moves(plane_first: bool) -> None:
     sim = resting(plane_first=plane_first)
-    force = shown_forces(sim.contacts(), sim.model.topology.dynamic, UP)
+    force = forces_on_moving_body(sim.contacts(), sim.model.topology.dynamic, UP)
     assert force.sum(axis=0) == pytest.approx([0.0, 0.0, 2.0 * 9.81], abs=1e-3)
     frame = frame_of(sim)
     assert frame.weight == pytest.approx(2.0 * 9.81)
@@ -171,7 +171,7 @@ def test_labels_stay_apart_inside_and_off_what_is_taken() -> None:
     assert len(found) > 60
     for k, place in enumerate(found):
         assert place.x >= 0 and place.y >= 0 and place.x + place.width <= 640 and place.y + place.height <= 360
-        assert not any(place.meets(other) for other in [*taken, *found[:k]])
+        assert not any(place.overlaps(other) for other in [*taken, *found[:k]])
 
 
 def test_the_first_label_has_the_best_place_and_the_last_may_have_none() -> None:
@@ -191,7 +191,7 @@ def test_tables_fill_a_corner_without_covering_each_other_or_leaving_the_picture
     for k, box in enumerate(boxes):
         assert box is not None
         assert box.x >= 0 and box.y >= 0 and box.x + box.width <= 320 and box.y + box.height <= 180
-        assert not any(box.meets(other) for other in boxes[:k])
+        assert not any(box.overlaps(other) for other in boxes[:k])
     assert boxes[3] and boxes[4] and boxes[3].x + boxes[3].width > 310 and boxes[4].y + boxes[4].height > 170
 
 
@@ -212,7 +212,7 @@ def test_tables_give_way_where_there_is_no_room() -> None:
         assert found == canvas.taken and None in boxes
         for k, box in enumerate(found):
             assert box.x >= 0 and box.y >= 0 and box.x + box.width <= width and box.y + box.height <= height
-            assert not any(box.meets(other) for other in found[:k])
+            assert not any(box.overlaps(other) for other in found[:k])
     assert not found  # nothing can be read in 20 x 15 points
 
 
@@ -347,8 +347,8 @@ def test_axes_of_motion_are_those_of_the_coordinates() -> None:
 
 
 def test_pressure_bars_run_from_the_tank_to_the_supply() -> None:
-    assert bar_share(0.0, 0.0, 2e7) == 0.0 and bar_share(1e7, 0.0, 2e7) == 0.5
-    assert bar_share(3e7, 0.0, 2e7) == 1.0 and bar_share(0.0, -1e7, 1e7) == 0.5
+    assert bar_fill(0.0, 0.0, 2e7) == 0.0 and bar_fill(1e7, 0.0, 2e7) == 0.5
+    assert bar_fill(3e7, 0.0, 2e7) == 1.0 and bar_fill(0.0, -1e7, 1e7) == 0.5
 
 
 def test_overlays_have_names_keys_and_descriptions_of_their_own() -> None:

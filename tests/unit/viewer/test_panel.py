@@ -201,7 +201,7 @@ def test_buttons_run_the_time(person: Person) -> None:
 @on("boom_crane")
 def test_boxes_turn_overlays_on(person: Person) -> None:
     before = person.look()
-    assert "overlay pressure" not in person.panel_state.places
+    assert "overlay pressure" not in person.panel_state.areas
     person.click("Overlays", share=0.2)
     person.click("overlay pressure", share=0.1)
     assert person.panel_state.shown == {"pressure"}
@@ -303,7 +303,7 @@ def test_inputs_of_diagrams_are_on_the_panel(person: Person) -> None:
 @needs_imgui
 @on("four_bar")
 def test_a_scene_without_commands(person: Person) -> None:
-    assert not [name for name in person.panel_state.places if name.startswith("command")]
+    assert not [name for name in person.panel_state.areas if name.startswith("command")]
     person.click("stop")
     assert person.panel_state.operator is not None and person.panel_state.operator.stopped
 

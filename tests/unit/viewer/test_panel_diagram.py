@@ -92,10 +92,10 @@ def test_a_picked_block_does_not_lie_under_its_list() -> None:
     view.fit(400.0, 200.0)
     x, box = view.x, view.picture.boxes["push"]
     view.pick(view.x + view.zoom * (box.x + 5.0), view.y + view.zoom * (box.y + 5.0))
-    view.bring_into_sight(300.0)
+    view.bring_into_view(300.0)
     assert view.picked == "push" and view.x + view.zoom * (box.x + box.width) == pytest.approx(292.0)
     view.move(x - view.x, 0.0)
-    view.bring_into_sight(300.0)
+    view.bring_into_view(300.0)
     assert view.x == pytest.approx(x), "once, not against the person's hand"
 
 
@@ -129,7 +129,7 @@ def test_it_looks_as_it_was_looked_at(person: Person) -> None:
 def test_a_button_opens_and_closes_it(person: Person) -> None:
     small = person.panel.scene_area(900, 520)
     person.click("diagram")
-    assert not person.panel_state.diagram_shown and "diagram canvas" not in person.panel_state.places
+    assert not person.panel_state.diagram_shown and "diagram canvas" not in person.panel_state.areas
     whole = person.panel.scene_area(900, 520)
     assert small.height < 0.5 * whole.height and not person.panel.covers(600, 400)
     person.click("diagram")
@@ -140,7 +140,7 @@ def test_a_button_opens_and_closes_it(person: Person) -> None:
 def test_scenes_without_diagrams_have_no_button(tmp_path: Path) -> None:
     require_egl()
     one = Person(panel_state_of("chain", tmp_path))
-    assert one.panel_state.diagrams() is None and "diagram" not in one.panel_state.places
+    assert one.panel_state.diagrams() is None and "diagram" not in one.panel_state.areas
     one.panel_state.diagram_shown = True
     one.wait()
     assert one.panel.layout(640, 360).diagram.height == 0.0
@@ -160,12 +160,12 @@ def test_a_parameter_is_typed(person: Person) -> None:
     person.wait(3)
     assert state.live.sim.read("diagram.cart.less.gain")[0] == 0.25
     person.click("diagram block lamp/far")
-    assert "diagram parameter gain" not in state.places
+    assert "diagram parameter gain" not in state.areas
 
 
 @needs_imgui
 def test_dragging_moves_and_the_wheel_zooms(person: Person) -> None:
-    view, place = view_of(person.panel_state), person.panel_state.places
+    view, place = view_of(person.panel_state), person.panel_state.areas
     x, y, picked = view.x, view.y, view.picked
     person.drag("diagram canvas", 0.02, 0.22)
     assert view.x - x == pytest.approx(0.2 * place["diagram canvas"].width, abs=8.0) and view.y == y
@@ -180,7 +180,7 @@ def test_dragging_moves_and_the_wheel_zooms(person: Person) -> None:
 
 
 def lamp_color(person: Person, block: str) -> np.ndarray:
-    place = person.panel_state.places[f"diagram block {block}"]
+    place = person.panel_state.areas[f"diagram block {block}"]
     picture = person.look()
     return picture[round(place.y + 0.5 * place.height), round(place.x + place.width)].astype(int)
 
@@ -220,7 +220,7 @@ def test_a_recording_shows_what_was_recorded(tmp_path: Path) -> None:
         np.testing.assert_array_equal(value, last[name])
     one.click("diagram block less")
     assert view.picked == "less" and not view.parameters(view.picture.boxes["less"])
-    assert "diagram parameter gain" not in played.places
+    assert "diagram parameter gain" not in played.areas
     one.eye.close()
 
 

@@ -31,7 +31,7 @@ def test_the_timeline_is_dragged_and_follows(tmp_path: Path) -> None:
     panel_state = PanelState(session)
     assert panel_state.health() == ("playback", True)
     person = Person(panel_state)
-    area = panel_state.places["timeline"]
+    area = panel_state.areas["timeline"]
     assert area.width > 600 and area.y > 300
     person.drag("timeline", 0.1, 0.75)
     assert session.time == pytest.approx(0.75, abs=0.02) and session.paused
@@ -85,7 +85,7 @@ def test_scopes_and_commands_are_those_of_one_world() -> None:
     for world in range(4):
         live.sim.write("cylinder.lift.pressure_a", 1e6 * (world + 1), world=world)
     person = Person(panel_state)
-    assert list(panel_state.worlds) == [0, 1, 2, 3] and panel_state.which_world() == "world 0 of 4"
+    assert list(panel_state.worlds) == [0, 1, 2, 3] and panel_state.world_name() == "world 0 of 4"
     history = panel_state.history()
     assert history is not None
     scope = next(scope for scope in history.scopes if "pressure a" in scope.traces[0].signal.replace("_", " "))
@@ -94,7 +94,7 @@ def test_scopes_and_commands_are_those_of_one_world() -> None:
     first = person.look()
     panel_state.world = 3
     picture = person.look()
-    assert panel_state.which_world() == "world 3 of 4" and panel_state.history() is history
+    assert panel_state.world_name() == "world 3 of 4" and panel_state.history() is history
     assert history.course(scope)[1][-1, 0] == pytest.approx(4e6 * scope.traces[0].scale)
     compare(picture, "panel_world")
     assert np.abs(first.astype(int) - picture)[:, :130].max() > 60
@@ -107,7 +107,7 @@ def test_scopes_and_commands_are_those_of_one_world() -> None:
 @needs_imgui
 def test_one_world_needs_no_number() -> None:
     panel_state = panel_state_of("four_bar")
-    assert panel_state.which_world() == ""
+    assert panel_state.world_name() == ""
 
 
 @needs_imgui

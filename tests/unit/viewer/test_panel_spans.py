@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpusim.scene import Plot, load_scene
-from gpusim.viewer.panel.axis_range import FLOOR, SHARE, Span
+from gpusim.viewer.panel.axis_range import FLOOR, MIN_RATIO, Span
 from gpusim.viewer.panel.history import History, number
 from tests.unit.viewer.operators import arm
 
@@ -14,7 +14,7 @@ def test_noise_does_not_fill_a_scope(level: float, noise: float) -> None:
     values = level + noise * np.random.default_rng(1).uniform(-1.0, 1.0, size=(400, 2))
     low, high = Span().around(values)
     assert low < values.min() and values.max() < high
-    assert high - low >= max(FLOOR, SHARE * abs(level)) > 20.0 * noise
+    assert high - low >= max(FLOOR, MIN_RATIO * abs(level)) > 20.0 * noise
     assert number(low, high - low) != number(high, high - low)
 
 

@@ -75,7 +75,7 @@ class Driver:
         self.window.event("key", KEYS[name], 0, action, bits)
 
     def place(self, name: str, share: float = 0.5) -> tuple[float, float]:
-        area = self.panel_state.places[name]
+        area = self.panel_state.areas[name]
         return area.x + share * area.width, area.y + 0.5 * area.height
 
     def drag(self, *path: tuple[float, float]) -> None:
@@ -264,7 +264,7 @@ def test_the_panel_shows_the_world_of_the_picked_body() -> None:
         load = sight.poses.position[world, 0] + sight.stage.offsets[world]
         (x, y), _ = sight.camera().project(load, int(area.width), int(area.height))
         driver.drag((area.x + x, area.y + y))
-        assert driver.panel_state.which_world() == f"world {world} of 4"
+        assert driver.panel_state.world_name() == f"world {world} of 4"
     driver.drag((area.x + 3.0, 3.0))
     assert driver.panel_state.world == 0
     driver.window.close()

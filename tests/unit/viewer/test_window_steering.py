@@ -326,7 +326,7 @@ def test_reset_and_restart_let_go() -> None:
 def test_what_cannot_be_pulled_is_reported() -> None:
     controls, sim = panel_state(free_box(kinematic=True))
     controls.press("left", 320, 180, ctrl=True)
-    assert controls.pull is None and "follows its given motion" in controls.session.note
+    assert controls.pull is None and "follows its prescribed motion" in controls.session.note
     assert why_not_pulled(sim, 0)
     controls.press("left", 5, 5, ctrl=True)
     assert controls.pull is None

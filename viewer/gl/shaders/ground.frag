@@ -1,7 +1,7 @@
 #include "light.glsl"
 
 in vec3 position;
-in vec2 place;
+in vec2 ground_offset;
 
 uniform vec3 along_x;
 uniform vec3 along_y;
@@ -12,7 +12,7 @@ uniform float grid_strength;
 uniform vec2 patch_center;  // center of a small square, from the foot, m
 uniform float patch_half;  // half of the square's edge, m; 0: up to the horizon
 uniform mat4 to_shade;      // relative position to texture coordinates of the shade
-uniform float shade_depth;  // maximum share of the sky's light that the shade removes; 0: no shade
+uniform float shade_depth;  // maximum fraction of the sky's light that the shade removes; 0: no shade
 uniform sampler2D shade_map;
 
 #ifdef DRESSED
@@ -23,7 +23,7 @@ uniform vec2 texture_offset; // texture coordinates of the foot
 
 out vec4 picture;
 
-// Share of a pixel that grid lines cover. Lines closer than a few pixels fade out.
+// Fraction of a pixel that grid lines cover. Lines closer than a few pixels fade out.
 float lines(vec2 at, vec2 footprint, float spacing, float width) {
     vec2 cell = footprint / spacing;
     vec2 from_line = abs(fract(at / spacing - 0.5) - 0.5) / cell;
@@ -33,10 +33,10 @@ float lines(vec2 at, vec2 footprint, float spacing, float width) {
 
 void main() {
     vec3 normal = cross(along_x, along_y);
-    vec2 at = place + grid_offset;
-    vec2 footprint = max(fwidth(place), 1e-7);
+    vec2 at = ground_offset + grid_offset;
+    vec2 footprint = max(fwidth(ground_offset), 1e-7);
     float grid = max(0.5 * lines(at, footprint, grid_spacing, 1.0), lines(at, footprint, 10.0 * grid_spacing, 1.3));
-    vec2 from_middle = abs(place - patch_center);
+    vec2 from_middle = abs(ground_offset - patch_center);
     if (patch_half > 0.0 && max(from_middle.x, from_middle.y) > patch_half) discard;
     float light = max(dot(normal, to_light), 0.0) * lit(position, normal);
     vec3 direct = sun * light;
@@ -56,7 +56,7 @@ void main() {
     }
     vec3 base = ground_color;
 #ifdef DRESSED
-    base *= texture(surface_map, place * repeat + texture_offset).rgb;
+    base *= texture(surface_map, ground_offset * repeat + texture_offset).rgb;
 #endif
     // The ground color of a file is dimmed, since white would be overexposed. tone_mapped removes 0.04.
     if (grid_strength == 0.0) base = DIMMED_GROUND * base + 0.04;

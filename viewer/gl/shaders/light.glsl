@@ -16,28 +16,28 @@ uniform sampler2DShadow shadow_map;
 #if LIGHTS > 0
 // Lights of the model. The first light may cast shadows.
 uniform int shadowed;  // 1: the first light casts shadows
-uniform vec4 light_place[LIGHTS]; // relative position and 1, or a unit vector to a directional light and 0
+uniform vec4 light_position[LIGHTS]; // relative position and 1, or a unit vector to a directional light and 0
 uniform vec4 light_aim[LIGHTS];   // unit vector along which a spot shines, and the cosine of its cutoff
 uniform vec4 light_fade[LIGHTS];  // three factors of the attenuation, and the exponent of a spot
 uniform vec3 light_color[LIGHTS];
 
 // Color of a light at a point, without shadows and without the cosine of the incidence angle.
 vec3 arriving(int k, vec3 position, out vec3 towards) {
-    if (light_place[k].w == 0.0) {
-        towards = light_place[k].xyz;
+    if (light_position[k].w == 0.0) {
+        towards = light_position[k].xyz;
         return light_color[k];
     }
-    vec3 arm = light_place[k].xyz - position;
+    vec3 arm = light_position[k].xyz - position;
     float distance = length(arm);
     towards = arm / max(distance, 1e-6);
-    float share = 1.0 / dot(light_fade[k].xyz, vec3(1.0, distance, distance * distance));
+    float intensity = 1.0 / dot(light_fade[k].xyz, vec3(1.0, distance, distance * distance));
     if (light_aim[k].w > -1.5) {
         float cosine = dot(-towards, light_aim[k].xyz);
         float edge = max(fwidth(cosine), 1e-4);
-        share *= clamp((cosine - light_aim[k].w) / edge + 0.5, 0.0, 1.0);
-        share *= pow(max(cosine, 1e-6), light_fade[k].w);
+        intensity *= clamp((cosine - light_aim[k].w) / edge + 0.5, 0.0, 1.0);
+        intensity *= pow(max(cosine, 1e-6), light_fade[k].w);
     }
-    return share * light_color[k];
+    return intensity * light_color[k];
 }
 #endif
 
@@ -48,25 +48,25 @@ vec3 sky(vec3 direction) {
 
 vec3 hazed(vec3 color, vec3 position) {
     float distance = length(position);
-    float share = clamp((distance - haze_start) / (haze_end - haze_start), 0.0, 1.0);
-    share = share * share * (3.0 - 2.0 * share);
-    return mix(color, sky(position / distance), share);
+    float haze = clamp((distance - haze_start) / (haze_end - haze_start), 0.0, 1.0);
+    haze = haze * haze * (3.0 - 2.0 * haze);
+    return mix(color, sky(position / distance), haze);
 }
 
 // Weighted sum of 3 x 3 or 5 x 5 texels from few bilinear reads. The weights vary smoothly over a texel
 // (after Castano, Shadow Mapping Summary Part 1, 2013).
-float shadow_sum(vec3 place) {
-    vec2 texel = place.xy / shadow_pixel + 0.5;
+float shadow_sum(vec3 shadow_point) {
+    vec2 texel = shadow_point.xy / shadow_pixel + 0.5;
     vec2 base = floor(texel);
     vec2 f = texel - base;
     base -= 0.5;
 #if SHADOW_TAPS == 4
     vec2 w0 = 3.0 - 2.0 * f, w1 = 1.0 + 2.0 * f;
     vec2 o0 = (2.0 - f) / w0 - 1.0, o1 = f / w1 + 1.0;
-    float sum = w0.x * w0.y * texture(shadow_map, vec3((base + o0) * shadow_pixel, place.z));
-    sum += w1.x * w0.y * texture(shadow_map, vec3((base + vec2(o1.x, o0.y)) * shadow_pixel, place.z));
-    sum += w0.x * w1.y * texture(shadow_map, vec3((base + vec2(o0.x, o1.y)) * shadow_pixel, place.z));
-    sum += w1.x * w1.y * texture(shadow_map, vec3((base + o1) * shadow_pixel, place.z));
+    float sum = w0.x * w0.y * texture(shadow_map, vec3((base + o0) * shadow_pixel, shadow_point.z));
+    sum += w1.x * w0.y * texture(shadow_map, vec3((base + vec2(o1.x, o0.y)) * shadow_pixel, shadow_point.z));
+    sum += w0.x * w1.y * texture(shadow_map, vec3((base + vec2(o0.x, o1.y)) * shadow_pixel, shadow_point.z));
+    sum += w1.x * w1.y * texture(shadow_map, vec3((base + o1) * shadow_pixel, shadow_point.z));
     return sum / 16.0;
 #else
     vec2 w[3] = vec2[3](4.0 - 3.0 * f, vec2(7.0), 1.0 + 3.0 * f);
@@ -75,19 +75,19 @@ float shadow_sum(vec3 place) {
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j)
             sum += w[i].x * w[j].y
-                 * texture(shadow_map, vec3((base + vec2(o[i].x, o[j].y)) * shadow_pixel, place.z));
+                 * texture(shadow_map, vec3((base + vec2(o[i].x, o[j].y)) * shadow_pixel, shadow_point.z));
     return sum / 144.0;
 #endif
 }
 
 #if SHADOW_RINGS > 0
 // A wide soft edge: the filter above at points of a disk with the penumbra's radius.
-float shadow_disk(vec3 place) {
-    float sum = shadow_sum(place);
+float shadow_disk(vec3 shadow_point) {
+    float sum = shadow_sum(shadow_point);
     for (int k = 0; k < 6 * SHADOW_RINGS; ++k) {
         float radius = SHADOW_RADIUS * sqrt((float(k) + 1.0) / float(6 * SHADOW_RINGS));
         float angle = 2.39996323 * float(k);
-        sum += shadow_sum(place + vec3(radius * vec2(cos(angle), sin(angle)) * shadow_pixel, 0.0));
+        sum += shadow_sum(shadow_point + vec3(radius * vec2(cos(angle), sin(angle)) * shadow_pixel, 0.0));
     }
     return sum / float(6 * SHADOW_RINGS + 1);
 }
@@ -102,21 +102,21 @@ float lit(vec3 position, vec3 normal) {
     // error of a point at grazing view angles: the pixel's footprint
     vec3 footprint = fwidth(position);
     lifted += to_light * min(max(footprint.x, max(footprint.y, footprint.z)), 8.0 * shadow_texel);
-    vec3 place = (to_shadow * vec4(lifted, 1.0)).xyz;
-    vec2 edge = abs(place.xy - 0.5);
+    vec3 shadow_point = (to_shadow * vec4(lifted, 1.0)).xyz;
+    vec2 edge = abs(shadow_point.xy - 0.5);
     if (max(edge.x, edge.y) > 0.499) return 1.0;
-    place.z = min(place.z, 0.99999);  // long shadows are beyond all objects that cast them
+    shadow_point.z = min(shadow_point.z, 0.99999);  // far ground points are behind all objects that cast shadows
 #if SHADOW_RINGS > 0
-    return shadow_disk(place);
+    return shadow_disk(shadow_point);
 #else
-    return shadow_sum(place);
+    return shadow_sum(shadow_point);
 #endif
 }
 
 // Khronos PBR Neutral: colors below the shoulder do not change, highlights roll off without turning gray.
 vec3 tone_mapped(vec3 color) {
-    float least = min(color.r, min(color.g, color.b));
-    color -= least < 0.08 ? least - 6.25 * least * least : 0.04;
+    float lowest = min(color.r, min(color.g, color.b));
+    color -= lowest < 0.08 ? lowest - 6.25 * lowest * lowest : 0.04;
     float peak = max(color.r, max(color.g, color.b));
     if (peak > 0.76) {
         float reduced = 1.0 - 0.0576 / (peak + 0.24 - 0.76);

@@ -10,6 +10,6 @@ uniform mat4 to_light_clip;
 
 void main() {
     vec4 local = vec4(vertex, 1.0);
-    vec4 place = to_light_clip * vec4(dot(row_x, local), dot(row_y, local), dot(row_z, local), 1.0);
-    gl_Position = instance_color.a < 0.5 ? vec4(2.0, 2.0, 2.0, 1.0) : place;
+    vec4 clip = to_light_clip * vec4(dot(row_x, local), dot(row_y, local), dot(row_z, local), 1.0);
+    gl_Position = instance_color.a < 0.5 ? vec4(2.0, 2.0, 2.0, 1.0) : clip;
 }

@@ -43,9 +43,9 @@ void main() {
     vec3 mirror = mix(vec3(0.04), base, metal);
 
     // GGX. FINE_SHINE adds the visibility term of Karis and a mirrored sky.
-    vec3 half_way = normalize(view + to_light);
+    vec3 half_vector = normalize(view + to_light);
     float a = roughness * roughness;
-    float d = max(dot(n, half_way), 0.0);
+    float d = max(dot(n, half_vector), 0.0);
     d = d * d * (a * a - 1.0) + 1.0;
     float gloss = 0.25 * a * a / (d * d);
     float rim = 1.0 - facing;

@@ -29,10 +29,10 @@ void main() {
         to = to_clip * vec4(b * (1.0 - LIFT), 1.0);
     }
     // clip the part behind the eye
-    float least = 1e-3 * max(from.w, to.w);
-    bool behind = from.w < least && to.w < least || max(from.w, to.w) <= 0.0;
-    if (from.w < least) from = mix(from, to, (least - from.w) / (to.w - from.w));
-    else if (to.w < least) to = mix(to, from, (least - to.w) / (from.w - to.w));
+    float near_w = 1e-3 * max(from.w, to.w);
+    bool behind = from.w < near_w && to.w < near_w || max(from.w, to.w) <= 0.0;
+    if (from.w < near_w) from = mix(from, to, (near_w - from.w) / (to.w - from.w));
+    else if (to.w < near_w) to = mix(to, from, (near_w - to.w) / (from.w - to.w));
 
     vec2 start = 0.5 * screen * from.xy / from.w;
     vec2 end = 0.5 * screen * to.xy / to.w;
@@ -46,7 +46,7 @@ void main() {
     at = corner;
     radii = radius;
     color = stroke_color;
-    vec2 place = (start + corner.x * x + corner.y * y) / (0.5 * screen);
-    vec4 own = far ? to : from;
-    gl_Position = behind ? vec4(2.0, 2.0, 2.0, 1.0) : vec4(place, own.z / own.w, 1.0);
+    vec2 clip_xy = (start + corner.x * x + corner.y * y) / (0.5 * screen);
+    vec4 end_clip = far ? to : from;
+    gl_Position = behind ? vec4(2.0, 2.0, 2.0, 1.0) : vec4(clip_xy, end_clip.z / end_clip.w, 1.0);
 }
