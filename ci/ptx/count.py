@@ -119,7 +119,7 @@ class CountedModules:
         steps = any(main.startswith(("fused", "staged")) for main, *_ in parts)
         texts = [device.make_ptx(*part) for part in parts]
         module = Module(build(*texts, counted=steps))
-        module.load_tables(device._kept)
+        module.load_tables(device._permanent_copy)
         if steps:
             functions = join([read_module(text) for text in texts]).functions.values()
             self.loaded.append((module, [(short_name(f.name), b) for f in functions for b in basic_blocks(f)]))

@@ -101,7 +101,7 @@ def test_builds_of_first_launches_and_benchmarks_come_first(
     assert steps.index("compile_rest") < steps.index("bits")
     walker, later = gpu_check.LAUNCHES[0], ("walker", "float64", "colored", "staged")
     monkeypatch.setattr(gpu_check, "bench_builds", lambda quick: [SimpleNamespace(name="timed")])
-    wanted = gpu_check._wanted(Namespace(quick=False, backend="cuda"), [walker, later], "sm_90", bench=True)
+    wanted = gpu_check._builds_to_compile(Namespace(quick=False, backend="cuda"), [walker, later], "sm_90", bench=True)
     kinds = [
         "timed" if v.name == "timed" else "native" if a == "native" else "first" if walker in c else "rest"
         for a, v, c in wanted

@@ -54,7 +54,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert main(["--list", "--all"]) == 0
     assert len(capsys.readouterr().out.split("\n")) - 1 == 8 * len(MODELS)
     assert main(["--only", "nothing"]) == 1
-    assert "no case holds 'nothing'" in capsys.readouterr().err
+    assert "no case contains 'nothing'" in capsys.readouterr().err
     monkeypatch.setattr(check, "why_not", lambda *_: "NVRTC 12 is not installed")
     assert main([]) == 1
     assert "NVRTC 12 is not installed" in capsys.readouterr().err
