@@ -211,7 +211,7 @@ def _prepare(sim: Simulation, lanes: int) -> None:
     slabs = backend.memory.arrays["slab"]
     mark_unwritten(slabs)
     if sim.model.shapes:
-        offset = backend.layout.places["search_owner"].offset
+        offset = backend.layout.fields["search_owner"].offset
         for slab in slabs.reshape(-1, backend.layout.size):
             slab[offset : offset + 4] = 0
             executor().mark(slab[offset:].ctypes.data, 4, True, True)

@@ -36,8 +36,8 @@ def add_lanes(sizes: dict[str, int], lanes: int) -> None:
     """Set the sizes of buffers that contain manifold records in groups of ``lanes``."""
     lists = sizes["color_slots"] - 1
     pairs = sizes["pairs"]
-    places = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
-    sizes |= {"lanes": lanes, "record_slots": places, "anchor_slots": places}
+    slots = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
+    sizes |= {"lanes": lanes, "record_slots": slots, "anchor_slots": slots}
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:

@@ -197,7 +197,7 @@ class CapacityWatch:
         self.backend = backend
         """The watched backend."""
         self._strict, self._warned = config.strict, False
-        self.places = model.contact.capacity(config, model.topology.dynamic)
+        self.max_pairs = model.contact.capacity(config, model.topology.dynamic)
         self._seen: Array = np.zeros(backend.memory.state.num_worlds, dtype=np.int64)
 
     @property
@@ -211,7 +211,7 @@ class CapacityWatch:
         Raises:
             SimulationError: a world lost pairs in the last run, and ``SolverConfig.strict`` is set.
         """
-        if not self.places or (self._warned and not self._strict) or not self.backend.newly("overflowed"):
+        if not self.max_pairs or (self._warned and not self._strict) or not self.backend.newly("overflowed"):
             return
         lost = self.backend.memory.read_state().arrays["pair_overflow"].astype(np.int64)
         new = np.flatnonzero(lost > self._seen)
@@ -235,13 +235,13 @@ class CapacityWatch:
     def report(self) -> list[str]:
         """Return one line for every world that lost pairs."""
         most = self.backend.memory.read_state().arrays["pair_peak"]
-        return [capacity_message(int(most[w]), self.places, int(w)) for w in np.flatnonzero(self.full)]
+        return [capacity_message(int(most[w]), self.max_pairs, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
         most = self.backend.memory.read_state().arrays["pair_peak"]
         worst = int(worlds[np.argmax(most[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
-        return capacity_message(int(most[worst]), self.places, worst) + others
+        return capacity_message(int(most[worst]), self.max_pairs, worst) + others
 
 
 # A health word of the kernels is code * INDICES + index + 1 (cuda_kernels/health.cuh).

@@ -243,8 +243,8 @@ class KernelBackend(ABC):
             a[name] = self._setting(name)
         for name in SETTINGS_DOUBLE:
             a[name] = self._limits[name] if name in self._limits else getattr(self.config, name)
-        for name, place in self.layout.places.items():
-            a[f"offset_{name}"] = place.offset
+        for name, field in self.layout.fields.items():
+            a[f"offset_{name}"] = field.offset
         a["slab_bytes"] = self.layout.size
         for name, table in self.tables.items():
             a[name] = bind(name, table)

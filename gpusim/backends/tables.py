@@ -178,8 +178,8 @@ def _dot_points(t: Topology) -> Array:
 
 def slots_taken(t: Topology) -> Array:
     """Return the number of slots that each constraint uses (constraints,), at least 2."""
-    places = np.arange(1, t.slots + 1)
-    return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, places, 2), axis=1, initial=2))
+    numbers = np.arange(1, t.slots + 1)
+    return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, numbers, 2), axis=1, initial=2))
 
 
 def _row_tables(t: Topology, direct: bool) -> dict[str, Array]:

@@ -67,14 +67,14 @@ def _rows(sim: Simulation, outcome: Outcome) -> list[tuple[str, str]]:
         ("energy at end" + world, f"{outcome.energy_end:.6g} J"),
         ("greatest joint drift", f"{outcome.drift:.3g} m, {outcome.tilt:.3g} rad"),
     ]
-    if sim.runtime.capacity.places:
+    if sim.runtime.capacity.max_pairs:
         rows.append(("close pairs of shapes", _pairs(sim)))
     return [*rows, ("health", _health(sim, outcome))]
 
 
 def _pairs(sim: Simulation) -> str:
     peak = int(np.max(sim.read("sim.pair_peak", numpy=True)))
-    return f"at most {peak}, capacity {sim.runtime.capacity.places}"
+    return f"at most {peak}, capacity {sim.runtime.capacity.max_pairs}"
 
 
 def joint_failure(drift: float, tilt: float) -> str:

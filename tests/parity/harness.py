@@ -66,7 +66,7 @@ class Walk:
         return [s for s in STAGES if s != skipped]
 
     def start(self) -> Iterator[Outcome]:
-        names = list(self.kernels.layout.places)
+        names = list(self.kernels.layout.fields)
         self._poison(names)
         self.kernels.run_stage("start", self.h)
         self.known = self.reference.state()
@@ -139,7 +139,7 @@ class Walk:
             np.copyto(view, POISON[view.dtype.kind], where=~keep)
 
     def _snapshot(self) -> dict[str, bytes]:
-        return {name: self.kernels.slab_array(name).tobytes() for name in self.kernels.layout.places}
+        return {name: self.kernels.slab_array(name).tobytes() for name in self.kernels.layout.fields}
 
     def _check_untouched(self, stage: str, before: dict[str, bytes]) -> None:
         allowed = written(self.kernels, stage)

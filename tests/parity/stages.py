@@ -71,7 +71,7 @@ def written(kernels: NativeBackend, stage: str) -> set[str]:
         for part in ("state", "scratch"):
             names |= {f"{kind.name}_{part}"} if f"actuator_{part}" in names else set()
         names |= {f.name for f in kind.kernel_fields} if "actuator_scratch" in names else set()
-    return names & set(kernels.layout.places)
+    return names & set(kernels.layout.fields)
 
 
 def planned(plan: Plan, sizes: Sizes) -> Iterator[str]:

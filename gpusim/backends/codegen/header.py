@@ -327,8 +327,8 @@ def _world(kinds: Kinds) -> Iterable[str]:
         value = f"slab_array<{kind}>(GPUSIM_SLAB + GPUSIM_OFFSET({f.name}))"
         yield _member(f"{kind}*", f.name, "", value, _noted(f))
     for f in CARRIED_FIELDS:
-        places = " * ".join(f"{d}()" if isinstance(d, str) else str(d) for d in f.dims[1:])
-        value = f"in_global(args()->kept_{f.name}) + (long long)id * {places}"
+        numbers = " * ".join(f"{d}()" if isinstance(d, str) else str(d) for d in f.dims[1:])
+        value = f"in_global(args()->kept_{f.name}) + (long long)id * {numbers}"
         yield _member(f"const {C_TYPES[f.kind]}*", f"before_{f.name}", "", value, f"{_noted(f)}; of the last step")
     yield _member("int", "before_count", "", "in_global(args()->kept_pair_count)[id]")
     given = "in_global(args()->control)[(long long)id * controls() + column]"
@@ -455,10 +455,10 @@ def _copy_state(kinds: Kinds) -> list[str]:
     # For a reset, the phase copies the arrays of the reset state.
     out.append("GPUSIM_PHASE void restore_state(const World& w, const Arguments* from) {")
     for f in kept_fields(kinds):
-        place = f"(long long)w.id * ({size_expression(f)}) + i"
+        index = f"(long long)w.id * ({size_expression(f)}) + i"
         loop = f"GPUSIM_ROLLED for (int i = w.tid; i < {size_expression(f)}; i += w.threads)"
         source = f"in_global(in_global(from)->kept_{f.name})"
-        out.append(f"    {loop} in_global(w.args()->kept_{f.name})[{place}] = {source}[{place}];")
+        out.append(f"    {loop} in_global(w.args()->kept_{f.name})[{index}] = {source}[{index}];")
     out.append("}")
     out.append("GPUSIM_PHASE void check_actuator(const World& w, int i) {")
     out.append("    int number = i;")

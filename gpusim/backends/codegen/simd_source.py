@@ -121,9 +121,9 @@ def group_tables(kinds: Kinds) -> Iterable[str]:
     yield "}"
     total = " + ".join(f"({size_expression(f)})" for f in wide_parameters()) or "0"
     yield f"GPUSIM_FN long long parameter_numbers(const World& w) {{ return {total}; }}"
-    yield "GPUSIM_FN void gather_parameters(const World* lane, char** place, char* out) {"
+    yield "GPUSIM_FN void gather_parameters(const World* lane, char** field, char* out) {"
     for number, f in enumerate(wide_parameters()):
         count, get = size_expression(f, "lane[0]."), f"[&](int l) {{ return lane[l].{f.name}(); }}"
-        yield f"    place[{number}] = out;"
+        yield f"    field[{number}] = out;"
         yield f"    out = gather_parameter<{C_TYPES[f.kind]}>({count}, out, {get});"
     yield "}"

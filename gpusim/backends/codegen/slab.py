@@ -22,7 +22,7 @@ _WIDE = ("manifold", "record_anchor")
 
 
 @dataclass(frozen=True)
-class Place:
+class SlabField:
     """One array in the slab: offset in bytes, shape in one world, and number type."""
 
     offset: int
@@ -39,14 +39,14 @@ class Place:
 class SlabLayout:
     """Location of each array in a slab, by name, and size of the slab (bytes)."""
 
-    places: dict[str, Place]
+    fields: dict[str, SlabField]
     size: int
 
     def view(self, memory: Array, name: str, num_worlds: int) -> Array:
         """Return a view of one array in ``num_worlds`` consecutive slabs (num_worlds, ...)."""
-        place = self.places[name]
-        first = memory[place.offset :].view() if memory.size else memory
-        return np.ndarray((num_worlds, *place.shape), place.dtype, first.data, 0, (self.size, *place.strides))
+        field = self.fields[name]
+        first = memory[field.offset :].view() if memory.size else memory
+        return np.ndarray((num_worlds, *field.shape), field.dtype, first.data, 0, (self.size, *field.strides))
 
 
 def actuator_sizes(model: Model, kinds: Kinds) -> dict[str, int]:
@@ -68,12 +68,12 @@ def slab_layout(
     kinds: Kinds,
 ) -> SlabLayout:
     """Return the locations of all arrays in a slab for a model with these sizes."""
-    places, offset = {}, 0
+    fields, offset = {}, 0
     for f in slab_fields(kinds):
         dtype = number_type(f.kind, stored if f.kind == "stored" else real)
         shape = tuple(int(sizes[d]) if isinstance(d, str) else d for d in f.dims if d != "worlds")
         if f.name in _WIDE and sizes["lanes"] > 1:
             offset = -(-offset // _ALIGN) * _ALIGN
-        places[f.name] = Place(offset, shape, dtype)
+        fields[f.name] = SlabField(offset, shape, dtype)
         offset += -(-math.prod(shape) * dtype.itemsize // _PAIR) * _PAIR
-    return SlabLayout(places, -(-offset // _ALIGN) * _ALIGN)
+    return SlabLayout(fields, -(-offset // _ALIGN) * _ALIGN)

@@ -89,9 +89,9 @@ def model_variant(
         return make_variant(
             main, real, stored, direct, *room, None, *contacts, kinds, swept, coupled, world_lanes, shared, part, wraps
         )
-    places = slab_layout(sizes, real, stored, kinds).places
+    fields = slab_layout(sizes, real, stored, kinds).fields
     fixed = {f"n_{name}": size for name, size in sizes.items() if name != "worlds"}
-    fixed |= {f"offset_{name}": place.offset for name, place in places.items()}
+    fixed |= {f"offset_{name}": field.offset for name, field in fields.items()}
     room = sizes["block"], sizes["slots"]
     contacts = sizes["shape_level"], sizes["lanes"]
     return make_variant(

@@ -367,16 +367,16 @@ class CudaBackend(KernelBackend):
 
     def slab_array(self, name: str) -> Array:
         """Return a host copy of a slab array (num_worlds, ...)."""
-        place = self.layout.places[name]
-        size = int(np.prod(place.shape, dtype=np.int64)) * place.dtype.itemsize
+        field = self.layout.fields[name]
+        size = int(np.prod(field.shape, dtype=np.int64)) * field.dtype.itemsize
         if not size:
-            return np.zeros((self.num_worlds, *place.shape), place.dtype)
+            return np.zeros((self.num_worlds, *field.shape), field.dtype)
         with self.memory.here():
             self.memory.follow_stream()
             slabs = self.memory.arrays["slab"][: self.num_worlds * self.layout.size].reshape(self.num_worlds, -1)
             # Gather the array on the device, so that only this array is copied to the host.
-            own = self.memory.cupy.ascontiguousarray(slabs[:, place.offset : place.offset + size]).get()
-        return np.ascontiguousarray(own).view(place.dtype).reshape(self.num_worlds, *place.shape)
+            own = self.memory.cupy.ascontiguousarray(slabs[:, field.offset : field.offset + size]).get()
+        return np.ascontiguousarray(own).view(field.dtype).reshape(self.num_worlds, *field.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
         """Return an array on the device, and a function that launches the kernels to fill the array."""
