@@ -71,7 +71,7 @@ MUTANTS = (
     ), "tests/unit/test_joint_limits.py", "ropes and numpy"),
     Mutant("rate before a bounce kept", (
         ("gpusim/reference/solve/relax.py",
-         'state["axis_velocity_before"][left] = state["axis_velocity"][left]', "pass"),
+         'state["axis_velocity_before"][bounced] = state["axis_velocity"][bounced]', "pass"),
     ), "tests/analytic/test_limit_impacts.py", "rattles and numpy"),
     Mutant("rate before a bounce kept in kernels", (
         ("cuda_kernels/solve/relax.cuh", "w.axis_velocity_before()[k] = w.axis_velocity()[k];", ";"),

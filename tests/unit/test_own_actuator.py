@@ -117,5 +117,5 @@ def test_terms_are_those_of_the_kernels() -> None:
     fields = set(re.findall(r"\w+", re.sub("//.*", "", struct)))
     kinds = (root / "gpusim/description/actuator_kinds.py").read_text(encoding="utf-8")
     for text in (PAGE, kinds):
-        named = set(re.findall(r"\bown\.(\w+)", text))
+        named = set(re.findall(r"\b(?:own|term)\.(\w+)", text))
         assert {"clamped_impulse", "clamped_slope", "clamped_bound"} <= named <= fields

@@ -21,7 +21,7 @@ Color: TypeAlias = tuple[float, ...] | Array
 PIXELS, FLAT, DASHED, RIMMED = 1, 2, 4, 8
 """Bits of a stroke's ``style``: picture coordinates, flat ends, dashed line, dark rim."""
 STROKE = np.dtype([("a", "3f4"), ("b", "3f4"), ("radius", "2f4"), ("color", "4f4"), ("style", "f4")])
-LETTER = np.dtype([("box", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
+LETTER = np.dtype([("area", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
 AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
 
 INK = (0.09, 0.11, 0.13)
@@ -168,8 +168,8 @@ class Canvas:
         """
         letter_boxes = self.atlas.letters(text)
         letters = np.zeros(len(letter_boxes), dtype=LETTER)
-        letters["box"], letters["texel"] = letter_boxes[:, :4], letter_boxes[:, 4:]
-        letters["box"][:, :2] += np.round([x, y])
+        letters["area"], letters["texel"] = letter_boxes[:, :4], letter_boxes[:, 4:]
+        letters["area"][:, :2] += np.round([x, y])
         letters["color"] = _with_opacity(color, len(letter_boxes))
         letters["halo"] = _with_opacity(halo, len(letter_boxes))
         self._letters.append(letters)

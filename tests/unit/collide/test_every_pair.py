@@ -139,7 +139,7 @@ def _rows(heading: str) -> list[list[str]]:
 
 @cache
 def documented_pairs() -> dict[tuple[str, str], tuple[str, int]]:
-    head, *rows = _rows("Which routine serves which pair")
+    head, *rows = _rows("Routine for each pair")
     names = [name.replace(" ", "_") for name in head[1:]]
     assert names == KINDS == [row[0].replace(" ", "_") for row in rows]
     cells = {(names[i], names[j]): rows[i][j + 1] for i in range(len(names)) for j in range(len(names))}

@@ -111,7 +111,7 @@ def test_gpusim_run_reports_and_fails_in_strict_mode(monkeypatch, strict, code) 
     result = CliRunner().invoke(app, ["run", "balls", "--backend", "native"])
     assert result.exit_code == code, result.output
     table = " ".join(result.stdout.split())
-    assert "close pairs of shapes │ at most 6, of 4 places" in table
+    assert "close pairs of shapes │ at most 6, capacity 4" in table
     assert result.stderr.count("6 pairs of shapes are close") == 1
     assert ("health │ failed" if strict else "health │ warned: world 0: 6 pairs") in table
 
