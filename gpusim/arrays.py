@@ -9,7 +9,7 @@ import numpy as np
 from gpusim.typing import Array
 
 # DLPack device types of memory that the CPU reads: CPU memory and pinned memory.
-_HOST_PLACES = (1, 3)
+_HOST_DEVICES = (1, 3)
 
 
 def add_columns(target: Array, columns: Array, values: Array) -> None:
@@ -30,8 +30,8 @@ def as_slice(indices: Any) -> Any:
 
 def is_on_device(value: Any) -> bool:
     """Return whether an array is on a GPU (CuPy, PyTorch, JAX or any other DLPack array)."""
-    place = None if type(value) is np.ndarray else getattr(value, "__dlpack_device__", None)
-    return place is not None and place()[0] not in _HOST_PLACES
+    device = None if type(value) is np.ndarray else getattr(value, "__dlpack_device__", None)
+    return device is not None and device()[0] not in _HOST_DEVICES
 
 
 def on_host(value: Any) -> Any:

@@ -54,7 +54,7 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
             raise ModelError(f"{name}: {str(file)!r} contains a NUL character; remove it")
         if (size := len(os.fsencode(file.name))) > _LONGEST_NAME:
             raise ModelError(f"{name}: {file.name[:40]!r}... has {size} bytes; give a name of at most {_LONGEST_NAME}")
-        _check_place(file, folder, name)
+        _check_target(file, folder, name)
         # Permission bits are not enough (read-only mounts, quotas), so write a file.
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -81,7 +81,7 @@ def check_apart(files: Mapping[str, str | os.PathLike[str] | None]) -> None:
             raise ModelError(f"{first} and {name} are the same file, {str(path)!r}; give another name")
 
 
-def _check_place(file: Path, folder: Path, name: str) -> None:
+def _check_target(file: Path, folder: Path, name: str) -> None:
     if file.is_dir():
         raise ModelError(f"{name}: {str(file)!r} is a folder, not a file; name a file inside it")
     if file.exists() and not file.is_file():

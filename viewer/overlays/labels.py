@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import INK, PAPER, Canvas
-from gpusim.viewer.overlays.placing import place_boxes
+from gpusim.viewer.overlays.label_layout import arrange_boxes
 
 _MAX_LABELS = 150
 """Maximum number of labels."""
@@ -34,7 +34,7 @@ class LabelsOverlay(Overlay):
         texts = [bodies[k % len(bodies)].label for k in order]
         height = canvas.atlas.line_height
         sizes = np.reshape([(canvas.atlas.width(text) + 2, height) for text in texts], (-1, 2))
-        boxes = place_boxes(pixel[order], sizes, canvas.width, canvas.height, canvas.taken)
+        boxes = arrange_boxes(pixel[order], sizes, canvas.width, canvas.height, canvas.taken)
         shown = [(k, text, box) for k, text, box in zip(order, texts, boxes, strict=True) if box is not None]
         canvas.pointers(pixel[[k for k, _, _ in shown]], [box for _, _, box in shown])
         for _, text, box in shown:

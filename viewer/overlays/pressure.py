@@ -12,8 +12,8 @@ from gpusim.stage.parts import com_of
 from gpusim.typing import Array
 from gpusim.viewer.overlays.base import Frame, Overlay, register
 from gpusim.viewer.overlays.canvas import INK, PAPER, Box, Canvas
+from gpusim.viewer.overlays.label_layout import arrange_boxes
 from gpusim.viewer.overlays.panels import add_panel
-from gpusim.viewer.overlays.placing import place_boxes
 
 CHAMBERS = {"A": (0.90, 0.22, 0.12), "B": (0.10, 0.42, 0.88)}
 _SIGNALS = ("pressure_a", "pressure_b", "tank_pressure", "supply_pressure")
@@ -51,7 +51,7 @@ class PressureOverlay(Overlay):
         pixel, inside = canvas.project(middles)
         shown = np.flatnonzero(inside)
         sizes = np.reshape([_sheet_size(canvas, owners[k][0].label) for k in shown], (-1, 2))
-        boxes = place_boxes(pixel[shown], sizes, canvas.width, canvas.height, canvas.taken)
+        boxes = arrange_boxes(pixel[shown], sizes, canvas.width, canvas.height, canvas.taken)
         values = {c.label: _values(frame, c) for c in cylinders}
         for k, box in zip(shown, boxes, strict=True):
             if box is None:

@@ -17,9 +17,9 @@ from gpusim.viewer.overlays.canvas import Box, Canvas
 from gpusim.viewer.overlays.colors import color_of, contact_links, joint_links, manifold_colors
 from gpusim.viewer.overlays.contacts import arrow_lengths, forces_on_moving_body
 from gpusim.viewer.overlays.joints import joint_arrays
+from gpusim.viewer.overlays.label_layout import arrange_boxes
 from gpusim.viewer.overlays.mass import support_of, whole_center
 from gpusim.viewer.overlays.panels import Row, add_panel
-from gpusim.viewer.overlays.placing import place_boxes
 from gpusim.viewer.overlays.pressure import bar_fill
 from gpusim.viewer.overlays.profile import contact_points
 from gpusim.viewer.overlays.support import Level, convex_hull, margin
@@ -166,7 +166,7 @@ def test_labels_stay_apart_inside_and_off_what_is_taken() -> None:
     anchors = random.uniform([0.0, 0.0], [640.0, 360.0], size=(120, 2))
     sizes = np.stack([random.integers(20, 60, 120), np.full(120, 13)], axis=1)
     taken = [Box(0.0, 0.0, 150.0, 100.0)]
-    places = place_boxes(anchors, sizes, 640, 360, taken)
+    places = arrange_boxes(anchors, sizes, 640, 360, taken)
     found = [place for place in places if place is not None]
     assert len(found) > 60
     for k, place in enumerate(found):
@@ -176,7 +176,7 @@ def test_labels_stay_apart_inside_and_off_what_is_taken() -> None:
 
 def test_the_first_label_has_the_best_place_and_the_last_may_have_none() -> None:
     anchors, sizes = np.full((60, 2), 100.0), np.full((60, 2), (50.0, 12.0))
-    places = place_boxes(anchors, sizes, 200, 200)
+    places = arrange_boxes(anchors, sizes, 200, 200)
     first = places[0]
     assert first is not None and first.x > 100.0 and first.y + first.height < 100.0
     assert places[-1] is None

@@ -17,7 +17,7 @@ _RINGS = (0.35, 1.3, 2.6, 4.2)
 _CELL = 64
 
 
-def place_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Sequence[Box] = ()) -> list[Box | None]:
+def arrange_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Sequence[Box] = ()) -> list[Box | None]:
     """Return areas for labels, in the order of priority.
 
     Args:
