@@ -1,4 +1,4 @@
-"""Scenes: predefined models with plots, camera and commands."""
+"""Scenes: predefined models, each with plots, a camera and commands."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class Camera:
 
 @dataclass(frozen=True)
 class Check:
-    """Condition that a recorded run of the scene with default parameters must meet.
+    """Condition that the signals of a run must meet. The run uses the default parameters of the scene.
 
-    The function ``passes`` gets a dict of "time" (n,), s, and all recorded signals (n, num_worlds[, components]).
+    ``passes`` gets a dict with "time" (n,), in s, and each recorded signal (n, num_worlds[, components]).
     """
 
     statement: str
@@ -81,17 +81,17 @@ def _default_config() -> SolverConfig:
 
 @dataclass
 class Scene:
-    """A model with the plots, the camera, the commands and the solver settings of a run.
+    """A model, together with plots, a camera, commands and solver settings for a run.
 
     Attributes:
         name: name of the scene, as in ``gpusim run NAME``.
         description: description in one line.
-        builder: builder of the model, to which you can still add elements.
+        builder: builder of the model. You can still add elements to it.
         config: solver settings.
         duration: duration of a run (s).
         plots: plots that the option ``--plot`` shows.
         camera: initial camera.
-        schedule: function of the simulation and the time (s) that writes ``sim.control`` before each step.
+        schedule: function ``(sim, time)`` that writes ``sim.control`` before each step. The time is in s.
         checks: conditions for a run with default parameters.
         reports: import reports (``ImportReport``) of the model files.
         decoration: whether images also show joints, springs, cylinders, and bodies without shapes.
@@ -116,7 +116,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter. ``doc``: text in the docstring. ``left_out``: meaning of the default value None."""
+    """A scene parameter. ``doc``: its text in the docstring. ``left_out``: text that explains the default None."""
 
     name: str
     type: str
@@ -126,12 +126,12 @@ class ParameterInfo:
 
 
 def list_scenes() -> dict[str, str]:
-    """Return the one-line descriptions of all scenes by name, in sorted order, without importing the scenes."""
+    """Return a dict from scene names to one-line descriptions, sorted by name. The scenes are not imported."""
     return {name: _description(module) for name, module in sorted(scene_modules().items())}
 
 
 def scene_modules() -> dict[str, str]:
-    """Return the modules of all scenes by scene name."""
+    """Return a dict from scene names to module names."""
     package = importlib.import_module(PACKAGE)
     found = [m.name for m in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.") if not m.ispkg]
     names = {module.rpartition(".")[2]: module for module in found}
@@ -170,7 +170,7 @@ def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
 def scene_parameters(name: str) -> list[ParameterInfo]:
     """Return the parameters of the scene ``name`` with types, defaults and docstring texts.
 
-    The module of a scene may define ``DEFAULTS``, a dict from parameters to the meaning of the default None.
+    The module of a scene may define ``DEFAULTS``, a dict from parameter names to texts that explain the default None.
 
     Raises:
         UnknownNameError: the scene does not exist.
@@ -200,7 +200,7 @@ def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 class Range:
     """Allowed values of a scene parameter, as an annotation: ``Annotated[float, Range(0.0, 1.0)]``.
 
-    The range includes ``least`` and ``most``, and excludes ``above`` and ``below``.
+    A value v is allowed if least <= v <= most and above < v < below.
     """
 
     least: float | None = None
@@ -320,7 +320,7 @@ def _description(module: str) -> str:
 
 
 def argument_docs(doc: str) -> dict[str, str]:
-    """Return the entries in the "Args:" block of a docstring by name. Lines with more indentation continue an entry."""
+    """Return a dict from argument names to their texts in the "Args:" section of a docstring."""
     block = re.search(r"^Args:\n((?:[ ]{4}.*\n?|\n)*)", doc, flags=re.MULTILINE)
     docs: dict[str, str] = {}
     last = ""

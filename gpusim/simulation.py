@@ -58,7 +58,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             solver also uses float64, except with ``fast``.
         config: settings of the solver.
         launch: "fused": one block or thread runs each world. "simd" (native, direct joint solver): each vector lane
-            runs one world. "staged": all threads run each stage of the step. All launches give the same bits.
+            runs one world. "staged": all threads run each stage of the step. All launch modes give bit-identical
+            results.
         threads: maximum number of threads (native only), by default all cores that the process may use. For a large
             world, the backend measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
@@ -67,10 +68,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             default, the backend compiles in the background: on the CPU after 5 s of stepping, on the GPU for 256 or
             more worlds.
         fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
-            CUDA backend fuses multiplies with adds, so the results differ from the CPU by rounding.
+            CUDA backend uses fused multiply-add, so the results differ from the CPU by round-off.
 
     Raises:
-        ModelError: a setting breaks a rule.
+        ModelError: a setting is invalid.
         UnknownNameError: unknown backend or dtype.
     """
 
@@ -152,7 +153,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
     @property
     def backend(self) -> Backend:
-        """The backend. The class of the backend is internal."""
+        """The backend. Its class is not part of the public API."""
         return self.runtime.backend
 
     def __reduce__(self) -> Any:
@@ -177,7 +178,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             dt: step size in s, by default ``config.dt``. ``dt`` may differ between calls.
 
         Raises:
-            ModelError: n or dt breaks a rule. A world that becomes NaN raises no error: see :meth:`health`.
+            ModelError: ``n`` or ``dt`` is invalid. A world that becomes NaN raises no error: see :meth:`health`.
             SimulationError: the pair buffer overflowed, and ``config.strict`` is set.
         """
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
@@ -198,7 +199,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         runtime.warn()
 
     def sample_diagrams(self) -> None:
-        """Run all block diagrams that are due at the current time. The next step does not repeat these runs."""
+        """Run all block diagrams that are due at the current time. The next step does not run these diagrams again."""
         if self.runtime.running:
             self.runtime.forget()
             sample_programs(self.runtime)
@@ -301,7 +302,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return found.select(np.isin(found.world, chosen_worlds("Simulation.contacts", world, self.num_worlds)))
 
     def sweep_residuals(self) -> Array:
-        """Run a trial step at the current time and return how the contact sweeps converge.
+        """Run a trial step at the current time and return the convergence of the contact sweeps.
 
         Returns:
             Maximum change of an impulse in each sweep (num_worlds, iterations), N s. The values of skipped sweeps are
@@ -355,11 +356,11 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Args:
             names: signals or wildcards (``"joint.*.position"`` with ``*``, ``?``, ``[seq]``). A wildcard selects all
-                matching signals, in the order of the model. Each signal occurs once.
+                matching signals, in the order of the model. A signal that matches several names occurs once.
             dtype: type of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`. Signals with the mark ``forward`` in :meth:`signals` need one trial step per state.
+            An :class:`Observation`. Signals with ``forward=True`` in :meth:`signals` need one trial step per state.
 
         Raises:
             UnknownNameError: no such signal. The message names similar signals.
@@ -397,9 +398,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
         """Write many signals at once: first poses and joint coordinates from parent to child, then velocities.
 
-        A joint coordinate moves the child of the joint and all bodies attached to the child rigidly. A posture
-        therefore needs only the pose of its base and the joint coordinates. The velocities of the moved bodies rotate
-        with the bodies, unless you also write velocities. The order of ``values`` does not matter.
+        A joint coordinate moves the child of the joint and all bodies attached to the child rigidly. Therefore, the
+        pose of the base and the joint coordinates define a posture. The velocities of the moved bodies rotate with the
+        bodies, unless you also write velocities. The order of ``values`` does not matter.
 
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
@@ -485,7 +486,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         """Return the health of every world as a sum of bits.
 
         1: failed, 2: pair buffer overflow, 4: solve not converged, 8: open joint, 16: contacts not converged,
-        32: cavitation, 64: jump of a motion, 128: body that spins too fast for the step.
+        32: cavitation, 64: jump of a prescribed motion, 128: body that spins too fast for the step.
         """
         return self.runtime.status
 

@@ -15,7 +15,7 @@ Vector = Sequence[float] | npt.NDArray[Any]
 
 
 class Index(int):
-    """Index of a builder's element: an ``int`` with the kind of the element.
+    """Index of a builder element: an ``int`` that also stores the kind of the element.
 
     Args:
         value: the index.

@@ -23,7 +23,7 @@ GREATEST = 1e100
 DENSEST = 22590.0
 """Density of osmium, kg/m3."""
 ROUND_OFF = 1e-6
-"""Smaller moments of inertia are round-off or wrong, as a fraction of the moment of an osmium ball of equal mass."""
+"""Smaller moments of inertia are round-off or wrong. Unit: moment of an osmium ball of equal mass."""
 UNUSABLE = 1e-9
 """Bodies with smaller moments of inertia come apart from their joints by round-off. Same unit as ROUND_OFF."""
 _SI_UNITS = ("m", "kg", "s", "rad", "N", "Nm", "Pa", "W", "J")
@@ -126,7 +126,7 @@ def choice(element: str, name: str, value: Any, known: Collection[str]) -> None:
 
 
 def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:
-    """Check that a number is at most ``most``. ``longest_name``: name of the argument with the value ``most``."""
+    """Check that a number is at most ``most``. ``longest_name``: name of the argument that sets ``most``."""
     if value > most:
         shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
         raise fail(element, f"{name} = {shown} is above {longest_name} = {bound}", f"give a greater {longest_name}")

@@ -17,13 +17,13 @@ def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int
 def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -> int:
     """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent.
 
-    The signals are ``sensor.<label>.force`` (3,), N, and ``sensor.<label>.torque`` (3,), N m. Force and torque are in
-    the axes of the joint frame on the parent. The torque is about the origin of the joint frame. The signals are mean
-    values over the last step. The signals include the joint's reaction, drives, limits, friction and bounces. Diagrams
+    The signals are ``sensor.<label>.force`` (3,), N, and ``sensor.<label>.torque`` (3,), N m. Force and torque are
+    vectors in the joint frame on the parent. The torque is about the origin of the joint frame. The signals are mean
+    values over the last step. The wrench is the sum of joint reaction, drives, limits, friction and bounces. Diagrams
     can read the signals.
 
     Args:
-        joint: index of a joint that locks a direction or has a drive.
+        joint: index of a joint with at least one locked direction or a drive.
         label: unique name, default ``sensor<index>``.
 
     Returns:
@@ -51,8 +51,8 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
 
     The signals are ``sensor.<label>.force`` (3,), N, ``sensor.<label>.torque`` (3,), N m, and
     ``sensor.<label>.center_of_pressure`` (3,), m. Force, torque and center of pressure are in the world frame. The
-    signals are mean values over the last step and include bounces. Therefore, the sum of force times dt is the
-    transferred momentum. Diagrams can read the signals.
+    signals are mean values over the last step and include bounces. Therefore, the sum of ``force * dt`` over the steps
+    is the impulse that the contacts transfer. Diagrams can read the signals.
 
     Args:
         body: body index.

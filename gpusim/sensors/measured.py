@@ -29,7 +29,7 @@ class Latency:
 
 
 class SensorDiagram(Diagram):
-    """A diagram whose wires are the signals of a sensor."""
+    """Block diagram of a sensor. The wires of the diagram are the signals of the sensor."""
 
     prefix = "sensor"
     senses = True
@@ -37,7 +37,7 @@ class SensorDiagram(Diagram):
     def channel(
         self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int
     ) -> str:
-        """Add bias, noise and latency to a signal. Return ``name``, the name of the block with the result."""
+        """Add blocks that add bias, noise and latency to a signal. Return ``name``, the name of the output block."""
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
@@ -52,7 +52,7 @@ class SensorDiagram(Diagram):
         return name
 
     def add_delay(self, source: str, name: str, latency: Latency) -> None:
-        """Add a block ``name`` that delays the block ``source`` by the latency."""
+        """Add a block ``name`` that delays the output of the block ``source`` by the latency."""
         self.connect(source, self.add("delay", name, time=latency.time, max_time=latency.max_time, initial=None))
 
 
@@ -91,8 +91,9 @@ def add_imu(
 ) -> SensorDiagram:
     """Add an IMU at a site: an accelerometer and a gyro along the axes of the site.
 
-    The signals are ``sensor.<label>.acceleration`` (3,), m/s2, and ``sensor.<label>.angular_rate`` (3,), rad/s. At
-    rest, the acceleration is g upwards. The signals are constant between samples.
+    The signals are ``sensor.<label>.acceleration`` (3,), m/s2, and ``sensor.<label>.angular_rate`` (3,), rad/s. For a
+    sensor at rest, the measured acceleration points upwards with the magnitude g. The signals are constant between
+    samples.
 
     Args:
         b: the builder.
@@ -107,8 +108,8 @@ def add_imu(
         latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
             latency has passed, the sensor returns the first sample.
         seed: seed of the noise. The noise also depends on the label and the world.
-        max_rate: maximum rate. With ``max_rate``, each world can have a different rate. Write the rate to the
-            signal ``sensor.<label>.clock.rate``.
+        max_rate: upper limit of the rate (samples per second). With ``max_rate``, each world can have a different rate.
+            Write the rate to the signal ``sensor.<label>.clock.rate``.
         max_latency: maximum latency (s). With ``max_latency``, each world can have different latencies: write the
             signals ``sensor.<label>.acceleration.time`` and ``sensor.<label>.angular_rate.time``.
 
@@ -161,8 +162,8 @@ def add_range_finder(
         latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
             latency has passed, the sensor returns the first sample.
         seed: seed of the noise. The noise also depends on the label and the world.
-        max_rate: maximum rate. With ``max_rate``, each world can have a different rate. Write the rate to the
-            signal ``sensor.<label>.clock.rate``.
+        max_rate: upper limit of the rate (samples per second). With ``max_rate``, each world can have a different rate.
+            Write the rate to the signal ``sensor.<label>.clock.rate``.
         max_latency: maximum latency (s). With ``max_latency``, each world can have a different latency. Write
             the latency in seconds to the signal ``sensor.<label>.measured.time``.
 
@@ -210,8 +211,8 @@ def add_encoder(
         latency: time from a measurement to the output of this measurement (s), rounded to whole samples. Until the
             latency has passed, the sensor returns the first sample.
         velocity_time: time constant of the velocity filter (s).
-        max_rate: maximum rate. With ``max_rate``, each world can have a different rate. Write the rate to the
-            signal ``sensor.<label>.clock.rate``.
+        max_rate: upper limit of the rate (samples per second). With ``max_rate``, each world can have a different rate.
+            Write the rate to the signal ``sensor.<label>.clock.rate``.
         max_latency: maximum latency (s). With ``max_latency``, each world can have a different latency. Write
             the latency in seconds to the signal ``sensor.<label>.position.time``.
 

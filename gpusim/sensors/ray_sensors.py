@@ -28,8 +28,8 @@ def add_ray_sensor(
     ray hits. For a ray that begins inside a shape, the signals describe the exit point.
 
     * ``sensor.<label>`` (n,), m: distance along each ray, or ``max_range`` without a hit.
-    * ``sensor.<label>.shape`` (n,): index of the hit shape, or -1 without a hit.
-    * ``sensor.<label>.point`` (n, 3), m: hit point in the world frame, or the end of the ray without a hit.
+    * ``sensor.<label>.shape`` (n,): index of the shape that the ray hits, or -1 without a hit.
+    * ``sensor.<label>.point`` (n, 3), m: hit point in the world frame. Without a hit, the end point of the ray.
     * ``sensor.<label>.normal`` (n, 3): outward unit normal at the hit point in the world frame, or zeros without a hit.
 
     Diagrams can read the signals. The sensor does not change the motion.
@@ -40,8 +40,8 @@ def add_ray_sensor(
             ``Rays.fan(angle, count)``. Default: one ray along x.
         max_range: maximum distance, above zero (m).
         groups: names of the shape groups that the rays can hit (``group=`` of shapes). Default: all shapes.
-        own_body: whether the rays can hit the shapes of the body with the site. Rays from a site on the world always
-            hit the shapes of the world.
+        own_body: True if the rays can hit the shapes of the body that carries the site. Rays from a site on the world
+            always hit the shapes of the world.
         label: unique name, default ``sensor<index>``.
 
     Returns:
@@ -65,7 +65,7 @@ def add_ray_sensor(
 
 
 def _names(element: str, groups: Any) -> tuple[str, ...] | None:
-    """Check the names of groups."""
+    """Check a list of group names and return it as a tuple."""
     if groups is None:
         return None
     listed = isinstance(groups, Sequence) and not isinstance(groups, str) and len(groups) > 0

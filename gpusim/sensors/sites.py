@@ -27,8 +27,8 @@ def add_site(
         body: body index, -1 for the world.
         xform: site frame in the body frame. Default: the body frame.
         label: unique name, default ``site<index>``.
-        at: alternative to ``xform``: the site frame in the world, for the current pose of the body. If ``at`` is a
-            point (m), the site frame has the axes of the world.
+        at: alternative to ``xform``: the site frame in the world frame, at the current pose of the body in the builder.
+            If ``at`` is a point (m), the site frame has the axes of the world.
 
     Returns:
         The index of the site.

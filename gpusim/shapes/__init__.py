@@ -1,4 +1,4 @@
-"""Shapes for contacts, rays and masses. ``builder.add_shape_<name>(body, ...)`` adds a shape.
+"""Shapes of bodies: they determine contacts, ray hits and masses. ``builder.add_shape_<name>(body, ...)`` adds a shape.
 
 Each shape type has one file. Importing this package registers all shape types:
 

@@ -1,4 +1,4 @@
-"""Barrel: solid of revolution of an arc, for the rollers of omni and mecanum wheels."""
+"""Barrel: solid between flat ends with a round profile, such as a roller of an omni or mecanum wheel."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _slices(params: Params) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Implicit function of the side: distance from the axis, minus the barrel's radius at the height of the point."""
+    """Implicit function of the round surface: distance of a point from the axis minus the barrel's radius at its z."""
 
     radius: float
     half: float
@@ -96,17 +96,17 @@ class Barrel(Round):
         return math.hypot(end_radius(params), params["half_length"])
 
     def curvature(self, params: Params) -> float:
-        """Return 1/sqrt(radius arc_radius), the geometric mean of the two curvatures of the side at z = 0."""
+        """Return 1/sqrt(radius * arc_radius), the geometric mean of the two surface curvatures at z = 0."""
         return 1.0 / math.sqrt(float(params["radius"]) * float(params["arc_radius"]))
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Revolve the arc about z and close it with two flat ends."""
+        """Return the mesh: the arc revolved about z, closed by two flat ends."""
         bow, half = float(params["arc_radius"]), _opening(params)
         r, z = arc(bow, -half, half, max(4, segments // 4) + 1)
         return revolve(r - (bow - float(params["radius"])), z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the hits of rays on the side by Newton's method, inside the bounding cylinder."""
+        """Find where rays hit the barrel, by Newton's method inside the bounding cylinder."""
         side = _Side(*self.size_values(params))
         s, face = first_hit(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
@@ -135,9 +135,9 @@ def add_shape_barrel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a barrel about the origin with axis z: a roller whose profile is an arc of radius ``arc_radius``.
+    """Add a barrel with axis z, centered at the origin: a roller whose profile is an arc of ``arc_radius``.
 
-    Around a wheel of radius R, rollers with ``arc_radius`` R form a round circumference.
+    On a wheel of radius R, set ``arc_radius`` to R. Then, the rollers form a circle.
 
     Args:
         body: body index, -1 for the world.
@@ -145,7 +145,8 @@ def add_shape_barrel(
         arc_radius: radius of the arc (m), at least ``radius``. With ``arc_radius`` equal to ``radius``, the shape is a
             ball with flat ends.
         half_length: half of the length (m), above zero. The radius of the flat ends must be above zero.
-        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``. To point the axis in another direction,
+            rotate ``xform``.
 
     Returns:
         The shape's index.

@@ -18,12 +18,12 @@ from gpusim.typing import Array, Vector
 # Bits 0, 1, 2 of the corner index are the signs of x, y, z.
 CORNERS = np.array([[1.0 if k >> axis & 1 else -1.0 for axis in range(3)] for k in range(8)])
 SIDES = np.array([[1, 3, 7, 5], [0, 4, 6, 2], [2, 6, 7, 3], [0, 1, 5, 4], [4, 5, 7, 6], [0, 2, 3, 1]])
-"""Corners of the sides +x, -x, +y, -y, +z, -z, counterclockwise seen from outside."""
+"""Corner indices of the faces +x, -x, +y, -y, +z, -z, counterclockwise seen from outside."""
 
 
 @register
 class Box(ShapeType):
-    """Box about the shape frame's origin with edges along the axes. The parameter is ``half_extents`` (3,)."""
+    """Box centered at the shape frame's origin, with edges along its axes. The parameter is ``half_extents`` (3,)."""
 
     name: ClassVar[str] = "box"
     number: ClassVar[int] = 3
@@ -81,7 +81,7 @@ def add_shape_box(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a box about the shape frame's origin with edges along its axes.
+    """Add a box centered at the shape frame's origin, with edges along the frame's axes.
 
     Args:
         body: body index, -1 for the world.

@@ -25,8 +25,8 @@ def add_camera(
 ) -> int:
     """Add a camera that moves with a body.
 
-    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use the camera. The motion with and without cameras
-    is bit-identical.
+    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use the camera. Cameras do not change the motion: the
+    results are bit-identical.
 
     Args:
         body: body index, -1 for the world.
@@ -34,8 +34,8 @@ def add_camera(
             along -z.
         fov_y: vertical field of view (rad), above 0 and below pi.
         label: unique name, default ``camera<index>``.
-        target: point in the body frame (m) that the camera looks at, with the body's z axis up in the image. ``target``
-            replaces the rotation of ``xform``.
+        target: point in the body frame (m) that the camera looks at. The body's z axis points up in the image.
+            ``target`` replaces the rotation of ``xform``.
 
     Returns:
         The camera's index.
@@ -73,8 +73,8 @@ def add_light(
 ) -> int:
     """Add a light that moves with a body.
 
-    The lights of a model replace the viewer's key light, but not the sky light. The motion with and without lights is
-    bit-identical.
+    The lights of a model replace the viewer's key light, but not the sky light. Lights do not change the motion: the
+    results are bit-identical.
 
     Args:
         kind: "directional" (like the sun), "point", "spot" or "headlight". A headlight shines from the camera of each
@@ -84,12 +84,12 @@ def add_light(
         direction: direction of a directional or spot light in the body frame, of any nonzero length.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb".
         intensity: brightness relative to the viewer's key light, at least 0.
-        attenuation: coefficients (a, b, c) of a point or spot light. The factor of the intensity at a distance of d m
-            is 1 / (a + b d + c d^2).
+        attenuation: coefficients (a, b, c) of a point or spot light. At the distance d (m), the intensity is multiplied
+            by 1 / (a + b d + c d^2).
         cutoff: half angle of a spot light's cone (rad), at most pi / 2.
-        exponent: exponent of a spot light. The factor of the intensity is cos(angle to the axis)^exponent.
-        shadow: True for a light that casts shadows. The viewer draws only the shadow of the first light that casts
-            shadows, with parallel rays.
+        exponent: exponent of a spot light. At the angle x to the axis, the intensity is multiplied by cos(x)^exponent.
+        shadow: True for a light that casts shadows. The viewer draws shadows only for the first such light, as if its
+            rays were parallel.
         label: unique name, default ``light<index>``.
 
     Returns:

@@ -48,7 +48,7 @@ class Capsule(Round):
         return np.diag([transverse, transverse, axial])
 
     def radius(self, params: Params) -> float:
-        """Return the distance to an end of the capsule."""
+        """Return the distance from the center to an end of the capsule."""
         return float(params["radius"]) + float(params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -58,7 +58,7 @@ class Capsule(Round):
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where each ray first enters the tube or a ball, or the last exit if the ray starts inside."""
+        """Find where each ray first enters the tube or a ball. If a ray starts inside, find the last exit."""
         radius, half = float(params["radius"]), float(params["half_length"])
         tube, low, high, span = (Span(line.start.size) for _ in range(4))
         tube.cut_tube(line, radius)
@@ -94,7 +94,8 @@ def add_shape_capsule(
         body: body index, -1 for the world.
         radius: radius of the tube and of both round ends (m), above zero.
         half_length: half of the segment's length (m), without the round ends, above zero.
-        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``. To point the axis in another direction,
+            rotate ``xform``.
 
     Returns:
         The shape's index.

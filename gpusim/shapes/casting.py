@@ -15,12 +15,12 @@ from gpusim.description.shape_kinds import Line
 from gpusim.typing import Array
 
 ROUND_SIDE = -1
-"""Face number that represents the round side or no face."""
+"""Face number for a hit on a round surface, or for no hit."""
 MAX_NEWTON_STEPS = 64
 
 
 class Span:
-    """Segment of each line inside a convex shape, and the faces at the ends of the segment.
+    """Segments of lines inside a convex shape. Each segment stores the faces at its start and end.
 
     Attributes:
         enter, leave: start and end of the segment along the line (m), (n,). The segment is empty if enter > leave.
@@ -36,20 +36,20 @@ class Span:
         self.enter, self.leave = np.where(mask, np.inf, self.enter), np.where(mask, -np.inf, self.leave)
 
     def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
-        """Intersect the segments with the segments from ``enter`` to ``leave``."""
+        """Shorten each segment to its part between ``enter`` and ``leave``."""
         enters_later, leaves_earlier = enter > self.enter, leave < self.leave
         self.enter, self.leave = np.where(enters_later, enter, self.enter), np.where(leaves_earlier, leave, self.leave)
         self.enter_face = np.where(enters_later, face, self.enter_face)
         self.leave_face = np.where(leaves_earlier, face, self.leave_face)
 
     def cut_half(self, value: Array, rate: Array, face: int) -> None:
-        """Keep the points of each line where value + rate s <= 0."""
+        """Keep the points of each line with ``value + rate * s <= 0``, where s is the position along the line."""
         s = -value / rate
         self.cut(np.where(rate < 0.0, s, -np.inf), np.where(rate > 0.0, s, np.inf), face)
         self.clear((rate == 0.0) & (value > 0.0))
 
     def cut_slab(self, line: Line, k: int, half: float) -> None:
-        """Keep the points of each line whose coordinate k is from -half to half."""
+        """Keep the points of each line with ``-half <= p[k] <= half``, where p[k] is coordinate k."""
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
@@ -84,7 +84,7 @@ class Span:
         return np.asarray(~(self.enter <= self.leave))
 
     def first_end(self, start: Array) -> tuple[Array, Array]:
-        """Return the ray parameter (m) of the first segment end on each ray, and the face at this end."""
+        """Return the ray parameter (m) at which each ray enters, or exits if it starts inside, and the face there."""
         entering = self.enter >= start
         s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
         return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)
@@ -97,11 +97,13 @@ class Side(Protocol):
         """Return values (n,) at points (n, 3), and gradients (n, 3)."""
 
     def flat(self, points: Array, face: Array) -> Array:
-        """Return a mask (n,), True for points on faces of the bounding shape that are also on the shape."""
+        """Return a mask (n,): True if a point on a face of the bounding shape is also on this shape."""
 
 
 def first_root(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
-    """Find the first root from ``start`` (outside) to ``end``, along the line (sign 1) or against it (sign -1).
+    """Find the first root between ``start`` (outside the shape) and ``end`` on each line.
+
+    ``sign`` is the direction of the search: 1 along the line, -1 against it.
 
     Returns:
         The roots (m along the line), or ``sign`` times infinity for lines without a root.
@@ -126,9 +128,9 @@ def first_root(side: Side, line: Line, sign: float, start: Array, end: Array) ->
 
 
 def first_hit(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """Return the first hits of rays on a shape with a smooth side, and the faces at the hits (``Span.first_end``).
+    """Return where rays first hit a shape with a smooth side, and the faces there, as in ``Span.first_end``.
 
-    ``bounds`` is the ray's span inside the bounding shape.
+    ``bounds`` contains the segments of the rays inside the bounding shape.
     """
     hits_bounds = ~bounds.empty & (bounds.leave >= line.start)
     s, face = np.full(hits_bounds.size, np.inf), np.full(hits_bounds.size, ROUND_SIDE)
@@ -156,7 +158,7 @@ def face_normals(face: Array) -> Array:
 
 
 def normals(face: Array, round_normals: Array) -> Array:
-    """Return the normals at the hits, on planar faces or on the smooth side."""
+    """Return the normal at each hit: the face normal on a planar face, else ``round_normals``."""
     return np.where((face == ROUND_SIDE)[:, None], round_normals, face_normals(face))
 
 

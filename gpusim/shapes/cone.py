@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Implicit function of the side: distance from the axis, minus the cone's radius at the height of the point."""
+    """Implicit function of the round surface: distance of a point from the axis minus the cone's radius at its z."""
 
     radius: float
     half: float
@@ -68,12 +68,12 @@ class Cone(Round):
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Revolve a straight line into a pyramid with ``segments`` sides."""
+        """Return the mesh of a pyramid with ``segments`` sides, which approximates the cone."""
         r, half = params["radius"], params["half_length"]
         return revolve(np.array([r, 0.0]), np.array([-half, half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the hits of rays on the side by Newton's method, inside the bounding cylinder."""
+        """Find where rays hit the cone, by Newton's method inside the bounding cylinder."""
         side = _Side(float(params["radius"]), float(params["half_length"]))
         s, face = first_hit(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
@@ -99,7 +99,8 @@ def add_shape_cone(
         body: body index, -1 for the world.
         radius: radius of the base (m), above zero.
         half_length: half of the height (m), above zero.
-        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``. To point the axis in another direction,
+            rotate ``xform``.
 
     Returns:
         The shape's index.

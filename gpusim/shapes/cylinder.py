@@ -44,7 +44,7 @@ class Cylinder(Round):
         return math.hypot(params["radius"], params["half_length"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make a prism with ``segments`` sides."""
+        """Return the mesh of a prism with ``segments`` sides, which approximates the cylinder."""
         r, half = params["radius"], params["half_length"]
         return revolve(np.array([r, r]), np.array([-half, half]), segments)
 
@@ -69,13 +69,14 @@ def add_shape_cylinder(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a cylinder with axis z about the shape frame's origin.
+    """Add a cylinder with axis z, centered at the shape frame's origin.
 
     Args:
         body: body index, -1 for the world.
         radius: radius of the cylinder (m), above zero.
         half_length: half of the length (m), above zero.
-        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axis with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``. To point the axis in another direction,
+            rotate ``xform``.
 
     Returns:
         The shape's index.

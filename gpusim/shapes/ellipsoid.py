@@ -92,7 +92,7 @@ def add_shape_ellipsoid(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add an ellipsoid about the shape frame's origin.
+    """Add an ellipsoid centered at the shape frame's origin.
 
     Args:
         body: body index, -1 for the world.

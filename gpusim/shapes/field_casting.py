@@ -12,7 +12,7 @@ _BOTTOM = 5
 
 
 class _Ground:
-    """Heights of the terrain under points of rays.
+    """Terrain heights at the (x, y) positions of points on rays.
 
     Args:
         heights: heights of the grid points, (rows, columns), in m.

@@ -18,11 +18,11 @@ from gpusim.typing import Array, Vector
 
 _CREASE = 75.0
 _NORMAL_COSINE = 0.9963
-"""Cosine of 5 degrees. A field needs only one manifold if all normals are within 5 degrees of one normal."""
+"""Cosine of 5 degrees. A field needs only one manifold if all normals are within 5 degrees of the first normal."""
 _FLAT = 1e-6
-"""Minimum rise of a triangle above its neighbor's plane for a valley, as a fraction of dx + dy."""
+"""Two triangles form a valley if one rises above the other's plane by more than this fraction of dx + dy."""
 _BAND = 256
-"""Number of grid rows in one computation."""
+"""Number of grid rows that are processed together."""
 _SKIRT = 0.08
 """Maximum depth of drawn walls below the lowest point, as a fraction of the field's longer side."""
 
@@ -72,11 +72,11 @@ class HeightField(Unmovable):
         return box_corners((*-half, low), (*half, high))
 
     def tile(self, params: Params) -> float:
-        """Return infinity: everything below the surface is solid."""
+        """Return infinity, because everything below the surface is solid."""
         return math.inf
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 for terrain without valleys, or with nearly equal normals (5 degrees), else MANIFOLDS."""
+        """Return 1 without valleys, or if all normals are within 5 degrees of the first normal, else MANIFOLDS."""
         heights, spacing = params["heights"], params["spacing"]
         first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
         # Bands of rows need less memory. Neighboring bands share a row of cells.

@@ -45,7 +45,7 @@ class Hull(ShapeType):
         return faces
 
     def tile(self, params: Params) -> float:
-        """Return half of the minimum width along a face normal."""
+        """Return half of the minimum width. Widths are measured along the face normals."""
         projections = params["vertices"] @ params["faces"].normal.T
         return 0.5 * float(np.ptp(projections, axis=0).min())
 
@@ -106,7 +106,8 @@ def add_shape_hull(
         The shape's index.
 
     Raises:
-        ModelError: the vertices are not points or span no volume, or ``max_vertices`` is out of range.
+        ModelError: ``vertices`` does not have the shape (n, 3), the points span no volume, or ``max_vertices`` is out
+            of range.
     """
     element = shape_element(self, label)
     params = _hull_params(element, _check_points(element, vertices), max_vertices)
@@ -130,7 +131,7 @@ def add_shape_mesh(
     convex: str = "hull",
     max_parts: int = MAX_PARTS,
 ) -> int:
-    """Add the convex hull of a mesh, or hulls of its convex parts.
+    """Add a mesh as one convex hull, or split it into convex parts.
 
     Args:
         body: body index, -1 for the world.
@@ -139,8 +140,8 @@ def add_shape_mesh(
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: see ``add_shape_hull``.
-        convex: "hull" for one convex hull, or "decompose" for a hull of each convex part of a concave mesh. "decompose"
-            needs triangles and the extra ``decompose``. The cache folder stores the parts.
+        convex: "hull" for one convex hull, or "decompose" to split a concave mesh into convex parts, with one hull
+            each. "decompose" needs triangles and the extra ``decompose``. gpusim stores the parts in the cache folder.
         max_parts: maximum number of parts of a decomposition.
 
     Returns:

@@ -9,7 +9,7 @@ from gpusim.meshes.triangle_tree import LEAF, TriangleTree
 from gpusim.typing import Array
 
 _INSIDE = 1e-12
-"""Tolerance at a triangle's edges, as a fraction of the triangle, against rays that pass between two triangles."""
+"""Tolerance of the barycentric coordinates. Without it, rays could pass between two adjacent triangles."""
 
 
 def cast_mesh(tree: TriangleTree, line: Line) -> tuple[Array, Array]:
@@ -51,7 +51,7 @@ def _candidate_triangles(tree: TriangleTree, origin: Array, direction: Array, st
 
 
 def _intersect_triangles(tree: TriangleTree, number: Array, origin: Array, direction: Array) -> tuple[Array, Array]:
-    """Return the line parameter at each triangle (Moeller, Trumbore 1997), inf without a hit, and the normals."""
+    """Return the line parameters of the hits (inf without a hit) and the normals (Moeller, Trumbore 1997)."""
     corner = tree.vertices[tree.triangles[number]]
     e, f = corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]
     p = np.cross(direction, f)

@@ -17,7 +17,7 @@ from gpusim.typing import Index
 
 
 def shape_element(builder: ModelBuilder, label: str | None) -> str:
-    """Return the name of the next shape for error messages."""
+    """Return how error messages name the next shape."""
     return builder.element("shape", label).replace("shape", builder.element_word, 1)
 
 
@@ -86,7 +86,7 @@ def add_shape(
 
 @builder_method
 def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-    """Make two shapes collide regardless of groups and joints, optionally with their own contact material.
+    """Make two shapes collide, regardless of groups and joints, optionally with a separate contact material.
 
     Args:
         shape_a, shape_b: indices of shapes on two bodies.
@@ -126,8 +126,8 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
 
     Args:
         group_a: group name, as in ``group=`` of shapes.
-        group_b: name of another group, or the same name for shapes inside the group. If ``group_b`` is None, the rule
-            applies to all shapes. Rules for two names take precedence over rules with None.
+        group_b: name of the other group, or ``group_a`` for collisions between shapes of one group. If ``group_b`` is
+            None, the rule applies to all shapes. Rules for two names take precedence over rules with None.
         collide: True if shapes of the two groups collide.
 
     Raises:

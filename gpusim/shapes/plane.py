@@ -38,7 +38,7 @@ class Plane(Unmovable):
         return math.inf
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Make a large square."""
+        """Return the mesh of a large square."""
         corners = DRAWN * np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
         return corners, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
 

@@ -20,7 +20,7 @@ from gpusim.typing import Array
 
 @register
 class Sphere(Round):
-    """Ball about the shape frame's origin. The parameter is ``radius``."""
+    """Ball centered at the shape frame's origin. The parameter is ``radius``."""
 
     name: ClassVar[str] = "sphere"
     number: ClassVar[int] = 1
@@ -42,11 +42,11 @@ class Sphere(Round):
         return float(params["radius"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Return triangles between circles of latitude."""
+        """Return a mesh of triangles between circles of latitude."""
         return revolve(*arc(params["radius"], -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the hits by a quadratic equation."""
+        """Find where rays hit the sphere, by a quadratic equation."""
         span = Span(line.start.size)
         span.cut_ball(line, 0.0, float(params["radius"]))
         s, _ = span.first_end(line.start)
@@ -66,7 +66,7 @@ def add_shape_sphere(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a sphere about the shape frame's origin.
+    """Add a sphere centered at the shape frame's origin.
 
     Args:
         body: body index, -1 for the world.

@@ -101,7 +101,7 @@ class Superellipsoid(Round):
         return _farthest(_farthest(a, b, e2), c, e1)
 
     def curvature(self, params: Params) -> float:
-        """Return the curvature of the ball with the volume of an ellipsoid with the same semi-axes."""
+        """Return the curvature of the ball that has the same volume as an ellipsoid with these semi-axes."""
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -115,7 +115,7 @@ class Superellipsoid(Round):
         return rings_mesh(rings)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the hits on the surface by Newton's method, inside the bounding box."""
+        """Find where rays hit the surface, by Newton's method inside the bounding box."""
         side, span = _Side(*self.size_values(params)), Span(line.start.size)
         for k, half in enumerate((side.a, side.b, side.c)):
             span.cut_slab(line, k, half)
@@ -138,7 +138,7 @@ def _power(value: Array, exponent: float) -> Array:
 
 
 def _farthest(p: float, q: float, exponent: float) -> float:
-    """Return the largest distance from the origin on |x/p|^(2/e) + |y/q|^(2/e) = 1 (Hoelder's inequality)."""
+    """Return the maximum distance of the curve |x/p|^(2/e) + |y/q|^(2/e) = 1 from the origin (Hoelder's inequality)."""
     large, small = max(p, q), min(p, q)
     if exponent >= 1.0:
         return large
@@ -160,7 +160,7 @@ def add_shape_superellipsoid(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a superellipsoid about the shape frame's origin.
+    """Add a superellipsoid centered at the shape frame's origin.
 
     Args:
         body: body index, -1 for the world.

@@ -21,7 +21,8 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 _NORMAL_COSINE = 0.9963
-"""Cosine of 5 degrees. A mesh needs only one manifold if all normals are within 5 degrees of one normal."""
+"""Cosine of 5 degrees. A mesh needs only one manifold if all normals are within 5 degrees of the first normal or its
+opposite."""
 
 
 @register
@@ -89,7 +90,7 @@ class TriangleMesh(Unmovable):
 
 
 def _normals(corner: Array) -> Array:
-    """Return normals of any length, (n, 3), from corners (n, 3, 3)."""
+    """Return the normals (n, 3), not normalized, of triangles with the corners ``corner`` (n, 3, 3)."""
     return np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
 
 
@@ -110,8 +111,8 @@ def add_shape_triangle_mesh(
     """Add a mesh that collides as triangles, for the world or a kinematic body.
 
     Both sides of every triangle collide, so the mesh may be closed or open, and the order of the corners does not
-    affect contacts. Contacts push a penetrating shape out to the side with more than half of the shape's thickness. The
-    builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
+    affect contacts. If a shape penetrates a triangle, contacts push it to the side on which more than half of its
+    thickness is. The builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
 
     Args:
         body: -1 for the world, or a kinematic body.
@@ -132,7 +133,7 @@ def add_shape_triangle_mesh(
             no triangle has an area.
 
     Warns:
-        UserWarning: the builder dropped triangles without area or repeated triangles.
+        UserWarning: the builder removed duplicate triangles, or triangles without area.
     """
     element = shape_element(self, label)
     self.check_movable(element, "triangle_mesh", self.check_body(element, "body", body))

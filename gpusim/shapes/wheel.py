@@ -1,4 +1,4 @@
-"""Wheel: a disk with a round edge, which has one contact point with a convex shape."""
+"""Wheel: a disk with a round edge. A wheel touches a convex shape at one contact point."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Wheel(Round):
         return 2.0 * math.pi * disk**2 * e + math.pi**2 * disk * e * e + 4.0 / 3.0 * math.pi * e**3
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia: integrals over z of pi rho^4/2 (axle) and pi rho^4/4 + pi rho^2 z^2 (x and y)."""
+        """Return the inertia: integrate pi rho^4/2 (about the axle) and pi rho^4/4 + pi rho^2 z^2 (x, y) over z."""
         e = float(params["edge_radius"])
         d = float(params["radius"]) - e
         # Integrals over z of rho^4 and rho^2 z^2, from integrals of powers of sqrt(e^2 - z^2).
@@ -88,7 +88,7 @@ class Wheel(Round):
         return revolve(r + disk, z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the hits on the round edge by Newton's method, inside the bounding cylinder."""
+        """Find where rays hit the wheel, by Newton's method inside the bounding cylinder."""
         radius, edge = self.size_values(params)
         side = _Side(radius - edge, edge)
         s, face = first_hit(side, line, cylinder_span(line, radius, edge))
@@ -109,14 +109,15 @@ def add_shape_wheel(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a wheel: a disk with a round edge and axle z. It has one contact point with a convex shape.
+    """Add a wheel: a disk with a round edge and axle z. The wheel touches a convex shape at one contact point.
 
     Args:
         body: body index, -1 for the world.
         radius: outer radius (m), above zero.
         edge_radius: radius of the rounded edge (m), from 0 to below ``radius``. A wheel with a sharp edge (0) has no
             volume, so the body needs a mass.
-        xform, material, label, group, mask, density, color: see ``add_shape``. Rotate the axle with ``xform``.
+        xform, material, label, group, mask, density, color: see ``add_shape``. To point the axle in another direction,
+            rotate ``xform``.
 
     Returns:
         The shape's index.

@@ -36,7 +36,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
         value: values for the worlds (n,).
 
     Raises:
-        ModelError: a value breaks a rule. After an error, the simulation is unchanged.
+        ModelError: a value is invalid. After an error, the simulation is unchanged.
     """
     if np.all(value == runtime.model.joints[joint].params[name][coordinate]):
         return
@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Set both limits of a rod to the given length. The first write replaces the rod's rigid row by limits."""
+    """Set both limits of a rod to the given length. The first write replaces the rod's rigid row by two limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -81,13 +81,13 @@ def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
-    """Return a key for each axis: (joint, coordinate), or (-1, number) for an axis without a joint."""
+    """Return a key for each axis: (joint, coordinate), or (-1, index) for an axis without a joint."""
     numbers = itertools.count()
     return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
 
 
 def _common_axes(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the indices of the common axes in ``old`` and in ``new``, and of the axes that only ``new`` has."""
+    """Return indices of axes: common axes in ``old``, the same axes in ``new``, axes that only ``new`` has."""
     index_of, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(index_of[key], k) for k, key in enumerate(keys) if key in index_of]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -100,7 +100,7 @@ def _adjustable_rods(model: Model) -> set[int]:
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Return the rows of all locked motions, except rows of the joints ``without``."""
+    """Return the rows of all locked joint directions, except rows of the joints ``without``."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 
@@ -162,7 +162,7 @@ def converted_state(old: State, runtime: Runtime, before: Model, model: Model) -
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """Set the current limits of newly adjustable rods to the length in the builder."""
+    """Set the current limits of each newly adjustable rod to its length in the builder."""
     axes = np.array(_freed_axes(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0

@@ -24,7 +24,7 @@ def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:
 
 
 def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: float) -> Any:
-    """Project the velocities onto the loops. See :meth:`gpusim.Simulation.project_velocities`."""
+    """Change the velocities to satisfy all joints. See :meth:`gpusim.Simulation.project_velocities`."""
     tolerance = validate.not_negative("Simulation.project_velocities", "tolerance", tolerance)
     table = runtime.signal_table().by_name
     nothing = isinstance(hold, Sequence) and not hold

@@ -62,7 +62,7 @@ def command_values(element: str, value: Any, count: int) -> Array:
 
 
 _SHOWN = 3
-"""Number of labels in the text of ``sim.control``."""
+"""Number of labels that ``repr(sim.control)`` shows."""
 
 
 class ControlMap(MutableMapping[str, Any]):
@@ -90,7 +90,7 @@ class ControlMap(MutableMapping[str, Any]):
         return self._columns[label]
 
     def __repr__(self) -> str:
-        """Return one line: the number of commands and worlds, and the first labels."""
+        """Return one line with the number of commands, the number of worlds, and the first labels."""
         labels = ", ".join(f"'{label}'" for label in list(self._columns)[:_SHOWN])
         more = ", ..." if len(self) > _SHOWN else ""
         count, worlds = len(self), self._runtime.num_worlds

@@ -1,9 +1,9 @@
-"""Delays, lags and integrators of actuator commands, for example of a bus or a valve.
+"""Delays, lags and integrators between a command and its actuator, for example for a bus or a valve.
 
-The command ``<name>`` is the value that you write. The value that acts now is ``<name>.applied``. A lag with the
-activation x is x' = (command - x) / time_constant, solved exactly over a step. An integrator is x' = command. Lags and
-integrators clip x to a range. In each step, the actuator uses the mean of x at the start and the end of the step.
-Delays are rounded to whole steps.
+The command ``<name>`` is the value that you write. The signal ``<name>.applied`` is the value that acts on the actuator
+now. A lag with the activation x is x' = (command - x) / time_constant, solved exactly over a step. For an integrator,
+x' = command. Lags and integrators clip x to a range. In each step, the actuator uses the mean of x at the start and the
+end of the step. Delays are rounded to whole steps.
 
 A program (description/program.py) computes the applied values. The program runs after all diagrams, so it also delays
 commands from diagrams. The commands of the last steps are part of the state. During an override, the activation of an
@@ -70,7 +70,7 @@ class Delays(Program):
     """The program with the delays, lags and integrators of a model.
 
     Attributes:
-        columns: columns of the commands that act with a delay, a lag or an integrator.
+        columns: columns of the commands that have a delay, a lag or an integrator.
         room: capacity of each ring buffer (samples).
         integrates: for each command in ``columns``, whether the command is the rate of an integrator.
     """
@@ -80,7 +80,7 @@ class Delays(Program):
     integrates: Sequence[bool] = ()
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
-        """Fill the delays and lags of held commands, as if the commands had always been constant.
+        """Fill the buffers of held commands, as if each command had always had its current value.
 
         Args:
             numbers: state variables of the program in all worlds. The method changes ``numbers`` in place.
@@ -169,7 +169,7 @@ def delays(model: Model, dt: float) -> Delays | None:
 
 
 def _checked_room(spec: ActuatorSpec, dt: float) -> int:
-    """Return the capacity of the ring buffers of an actuator (samples)."""
+    """Return the capacity that the ring buffer of one actuator needs (samples)."""
     delay_range = delay_of(spec)
     if delay_range is None:
         return 1

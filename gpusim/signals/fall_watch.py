@@ -1,6 +1,6 @@
 """Warning about bodies that fall below every shape of the world. The warning appears once per simulation.
 
-To save time, the watch checks the bodies only when the number of steps has doubled since the last check.
+To save time, :class:`FallWatch` checks the bodies only when the number of steps has doubled since the last check.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from gpusim.typing import Array
 FIRST = 128
 """Number of steps before the first check."""
 DROP = 1.0
-"""Minimum distance of a falling body below every shape of the world, m."""
+"""A body falls if it is at least this far below every shape of the world, m."""
 FREE = 0.9
 """Minimum speed of a falling body, as a fraction of the speed after a free fall from the lowest shape."""
 
 
 class FallWatch:
-    """Watch that warns once about a body that falls forever.
+    """Monitor that warns once if a body falls forever.
 
     The watch ignores bodies that are connected by joints to the world or to a kinematic body.
     """
@@ -72,7 +72,7 @@ class FallWatch:
             self._warn(np.where(falls, fell, 0.0))
 
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
-        """Return the distance of each loose body below a shape (worlds, bodies), m."""
+        """Return how far each loose body is below the shape (worlds, bodies), m."""
         points = position[:, self._loose]
         if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a plane
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)
@@ -102,7 +102,7 @@ class FallWatch:
 
 
 def grounded(model: Model) -> set[int]:
-    """Return WORLD, all kinematic bodies, and all bodies that chains of joints connect to WORLD or kinematic bodies."""
+    """Return WORLD, all kinematic bodies, and all bodies that joints connect to them, directly or via other bodies."""
     links: dict[int, list[int]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:

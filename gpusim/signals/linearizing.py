@@ -1,4 +1,4 @@
-"""Linearization of a simulation at the current state, by central differences over worlds."""
+"""Linearization of a simulation at the current state, by central differences in additional worlds."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from gpusim.validate import name_list
 
 STATES = ("joint.*.position", "joint.*.velocity")
 KINK, MIN_SLOPE = 0.1, 1e-6
-"""The state is at a kink if the left and right slopes differ by more than the fraction KINK. Differences below
-MIN_SLOPE are round-off."""
+"""The state is at a kink if the one-sided slopes differ by more than KINK (relative). Differences below MIN_SLOPE are
+round-off."""
 _ELEMENT = "Simulation.linearize"
 
 
@@ -37,7 +37,7 @@ class Linearization:
         state: current state x0 (n,).
         next_state: state x0' after the steps from x0 with the commands u0 (n,).
         command: current commands u0 (m,).
-        dt: simulated time of the steps (s).
+        dt: total duration of the steps (s).
     """
 
     a: Array
@@ -74,7 +74,7 @@ class Linearizing:
                 is a quaternion and adds an eigenvalue 0 to A.
             commands: labels or wildcards of commands. An empty list selects no commands.
             steps: number of steps of ``config.dt``.
-            step: step of the differences, relative to the value. For values below 1, ``step`` is absolute.
+            step: perturbation for the differences, relative to the value. For values below 1, ``step`` is absolute.
             world: index of the world to linearize.
 
         Returns:
@@ -82,7 +82,7 @@ class Linearizing:
 
         Raises:
             UnknownNameError: a signal or command does not exist.
-            ModelError: a signal is not writable or is an orientation, or a number breaks a rule.
+            ModelError: a signal is not writable or is an orientation, or a number is invalid.
         """
         return _linearize(self, states, commands, steps, step, world)
 
@@ -142,7 +142,7 @@ def _joint_states(known: Any) -> list[str]:
 
 
 def _kinks(points: Array, after: Array) -> Array:
-    """Return a mask of the columns whose left and right slopes differ (n + m,)."""
+    """Return a mask of the columns whose forward and backward differences disagree (n + m,)."""
     up, down = after[0:-1:2] - after[-1], after[-1] - after[1:-1:2]
     above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
     both = (above > 0.0) & (below > 0.0)

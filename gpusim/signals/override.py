@@ -21,7 +21,7 @@ from gpusim.signals.runtime import Runtime
 from gpusim.typing import Array
 
 VALUE, SAFE = 1.0, 2.0
-"""Marks of commands held at a given value, and of commands held at the safe value."""
+"""Codes in the state array OVERRIDE: the command is held at a given value, or at its safe value."""
 ELEMENT = "Simulation.override"
 
 
@@ -50,7 +50,7 @@ class Override:
         self._runtime.backend.memory.hold_overridden()
 
     def _given(self, values: Mapping[str, Any], count: int) -> tuple[Array, Array]:
-        """Return the values (n, commands), and the columns of the commands."""
+        """Return the values to hold (n, commands), and the column of each command."""
         if not isinstance(values, Mapping):
             rule = f"values = {values!r} is not a dict"
             raise validate.fail(ELEMENT, rule, "give {'boom': 0.0}, or None for all; worlds=... chooses worlds")
@@ -100,8 +100,8 @@ class Override:
 def safe_commands(runtime: Runtime) -> Array:
     """Return the safe values of all commands (num_worlds, commands).
 
-    A safe value is a fixed value, or the current position for servos. The safe value of an operator input of a diagram
-    is the default value.
+    A safe value is a fixed value, or the current position for servos. For an operator input of a diagram, the safe
+    value is the default value of the input.
     """
     values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
     for label, hints in command_hints(runtime.model).items():

@@ -1,4 +1,4 @@
-"""Diagrams in a simulation: signals of diagrams, and samples that diagrams take before steps.
+"""Diagrams in a simulation: their signals, and their evaluation (a *sample*) before steps.
 
 The variables of diagrams are part of the state (``diagram.<label>``), so copies, resets and replays include the
 variables. A sample launches a generated kernel (cuda_kernels/diagram.cu).
@@ -38,7 +38,7 @@ from gpusim.signals.signal import SignalInfo, SignalTable
 from gpusim.typing import Array
 
 _BOUNDS = {"lower": "upper", "upper": "lower"}
-"""Pairs of block parameters: a lower bound and an upper bound."""
+"""Dict from the name of a bound of a block to the name of the opposite bound."""
 
 
 def state_name(label: str) -> str:
@@ -62,7 +62,7 @@ class RunningProgram:
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
     def sample(self) -> None:
-        """Run a sample in all worlds in which a sample is due."""
+        """Evaluate the diagram in all worlds in which a sample is due."""
         if self._launch is not None:
             if self._backend.name == "cuda" or self._is_any_due():
                 self._launch(self._observation.read(), self.parameters)
@@ -72,14 +72,14 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return data for sampling within one call of many steps, or None if Python must sample the diagram."""
+        """Return the data to sample inside one backend call of many steps, or None if Python must sample."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None
         return Sampling(self.program, inputs, self.parameters, self.name, isinstance(self.program, Delays))
 
     def _due(self) -> Array:
-        """Return a mask of the worlds with a due sample or a new sample period."""
+        """Return a mask of the worlds in which a sample is due or the sample period has changed."""
         arrays, periods = self._backend.memory.read_state().arrays, self.program.periods(self.parameters)
         numbers = arrays[self.name]
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))

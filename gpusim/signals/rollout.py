@@ -51,7 +51,7 @@ class Rollouts(ABC):
 
         Raises:
             UnknownNameError: a command or signal does not exist.
-            ModelError: a number or a shape breaks a rule, or a diagram sets one of the commands.
+            ModelError: a number or an array shape is invalid, or a diagram sets one of the commands.
         """
         rollout = _Rollout(self.runtime, steps, commands, record, every)
         return rollout.run(self.step)
@@ -65,10 +65,11 @@ class Rollouts(ABC):
         ``capture`` before ``torch.cuda.graph``.
 
         A replay runs without the host. Call ``sim.invalidate()`` after replays, before you read on the host.
-        Between replays, you can write and reset as usual. ``capture`` ends the watch for falling bodies.
+        Between replays, you can write and reset as usual. After ``capture``, the simulation no longer warns about
+        falling bodies.
 
         Raises:
-            ModelError: the backend or the launch is not suitable, or a call inside needs the host.
+            ModelError: the backend or the launch mode does not support a capture, or a call inside needs the host.
         """
         backend: Any = self.runtime.backend
         if backend.name != "cuda":
@@ -94,7 +95,7 @@ class _Rollout:
         self._tables = [self._table(name, value) for name, value in (commands or {}).items()]
 
     def _table(self, name: str, value: Any) -> tuple[Command, Any]:
-        """Return the commands of one entry, and the values before each step (steps, 1 or num_worlds, n)."""
+        """Return the commands that one entry of ``commands`` selects, and their values (steps, 1 or num_worlds, n)."""
         command = Command(self._runtime, chosen_commands(self._runtime, name))
         if hasattr(value, "value") and hasattr(value, "mean"):  # a Schedule
             size, start = self._runtime.config.dt, float(self._runtime.read_state()["time"][0])

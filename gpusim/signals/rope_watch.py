@@ -1,4 +1,4 @@
-"""Warning about ropes and tendons that start far beyond their limit, because the solver pulls them in at once."""
+"""Warning about ropes and tendons that start far beyond their limit. The solver would shorten them abruptly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.reference.signals.state_reader import StateReader
 from gpusim.typing import Array
 
 FAR = 0.1
-"""Minimum distance beyond the limit, m or rad."""
+"""Minimum distance beyond the limit that causes a warning, m or rad."""
 
 
 def warn_about_long_ropes(model: Model, parameters: dict[str, Array], now: StateReader) -> None:

@@ -136,7 +136,7 @@ class Runtime:
 
     @property
     def status(self) -> Array:
-        """The health of every world as a sum of bits. See :meth:`gpusim.Simulation.status_flags`."""
+        """The health of every world as a bit mask. See :meth:`gpusim.Simulation.status_flags`."""
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 
     def warn(self) -> None:
@@ -157,14 +157,14 @@ class Runtime:
     def forward(self) -> StepBuffers:
         """Return the work arrays with forces at the current time (stage ``forward``).
 
-        The method computes one trial step per state. The state does not change.
+        Repeated calls for the same state reuse one trial step. The state does not change.
         """
         if self._forward is None:
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
         return self._forward
 
     def current_angles(self) -> None:
-        """Update the joint angles and the counted full rotations to the current poses, without a trial step."""
+        """Update joint angles and full-rotation counters for the current poses, without a trial step."""
         if self._forward is None:
             self.backend.current_angles()
 

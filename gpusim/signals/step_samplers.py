@@ -61,7 +61,7 @@ class RegularSampler:
 
 
 def pieces(samplers: list[StepSampler], n: int, dt: float) -> Iterator[int]:
-    """Split ``n`` steps into parts without a sample in between. Yield the number of steps of each part."""
+    """Split ``n`` steps into parts at the sample times. Yield the number of steps of each part."""
     while n > 0:
         count = min([n, *(sampler.steps_until_sample(dt) for sampler in samplers)])
         yield count

@@ -23,9 +23,9 @@ MAY_BE_INFINITE = (
 )  # fmt: skip
 """Parameters that may be infinite."""
 JUMPS = 3
-"""Number of consecutive steps with new velocities of a kinematic body after which the writer warns."""
+"""The writer warns if the written velocities of a kinematic body change in this many consecutive steps."""
 MAX_NAMED = 6
-"""Maximum number of signals of a wildcard that a message lists."""
+"""Maximum number of signals that a message lists for one wildcard."""
 _LIMITS = (".limit_lower", ".limit_upper")
 _QUATERNIONS = ("orientation", "quaternion", "pose")
 
@@ -51,7 +51,7 @@ class Part:
         self.endless = signals[0].info.name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
 
     def values(self, value: Any, count: int) -> Array:
-        """Return the values of the user for ``count`` worlds as a new array (count, numbers).
+        """Return the user's values for ``count`` worlds as a new array (count, numbers).
 
         Raises:
             ModelError: the shape of the values does not fit, or a value is not finite.
@@ -98,7 +98,7 @@ class Part:
         return f", the numbers of {len(names)} signals: {', '.join(names[:MAX_NAMED])}{more}"
 
     def split(self, values: Array) -> list[tuple[Signal, Array]]:
-        """Return pairs of a signal and the values of this signal (count, *shape)."""
+        """Return pairs (signal, values of this signal). The values are (count, *shape)."""
         if len(self.signals) == 1:
             return [(self.signals[0], values.reshape(len(values), *self.shape))]
         ends = np.cumsum(self.sizes)
@@ -125,7 +125,7 @@ class StateWriter:
         self._jumps = JumpWatch(runtime, [target for target, _ in targets])
         names = {signal.info.name for part in parts for signal in part.signals}
         self._ranges = [name for name in names if _LIMITS[1] in name and name.replace(*_LIMITS[::-1]) in names]
-        """Names of upper limits for which the write also contains the lower limits."""
+        """Names of upper limits whose lower limits are also in this write."""
 
     @property
     def on_device(self) -> bool:
@@ -203,7 +203,7 @@ class StateWriter:
 
 
 def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, Array]]:
-    """Return the parameters of actuators by writer and name."""
+    """Group actuator parameters: return a dict from writers to dicts from parameter names to values."""
     found: dict[SharedWriter, dict[str, Array]] = {}
     for signal, value in others:
         if signal.shared is not None:
@@ -213,7 +213,7 @@ def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, 
 
 
 class JumpWatch:
-    """Watch for velocity jumps of kinematic bodies, in models with sites."""
+    """Monitor that warns about velocity jumps of kinematic bodies, in models with sites."""
 
     def __init__(self, runtime: Runtime, targets: Sequence[writes.Target]) -> None:
         bodies = runtime.model.bodies

@@ -36,11 +36,11 @@ class Launch:
     """One kernel launch.
 
     Attributes:
-        condition: bit mask of the conditions that a world must fulfill.
+        condition: bit mask of the conditions. The launch skips worlds that do not meet all conditions.
         level: level of the elimination tree, or color.
         stage: name of the launch in profiles.
         items: maximum number of items in a world, or None if unknown. With 0, one block works on a whole world.
-        turns: whether several blocks work on a world. The blocks take tickets, which order their work
+        tickets: whether several blocks work on a world. The blocks take tickets, which order their work
             (cuda_kernels/tickets.cuh).
     """
 
@@ -64,7 +64,7 @@ Plan = tuple[Part, ...]
 _JOINED = (Run, Lists, If, Sweeps, LaterSweeps, Routine)
 """Types of nodes that one launch can run together."""
 PUBLISH_ACTIVE = [Launch("publish_active")]
-"""Launch that sets the flag ``active`` if a world has remaining passes."""
+"""Launch that sets the flag ``active`` if a world has remaining passes of the direct solver."""
 LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
 STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), label="store")
 
@@ -149,7 +149,7 @@ class LaunchPlan:
                 self._add_all(node.body, mask, number, label, parts)
 
     def _joins(self, node: If) -> bool:
-        """Return whether one launch can run all nodes of the condition ``node``."""
+        """Return whether one launch can run all nodes inside the conditional node ``node``."""
         parts = list(reached(node, self.sizes))
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_slots"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
@@ -166,7 +166,7 @@ class LaunchPlan:
 
 
 def launched_levels(sizes: Sizes, direct: bool) -> int:
-    """Return the number of levels of the elimination tree with separate launches in a staged solve.
+    """Return the number of elimination tree levels that get separate launches in a staged solve.
 
     For models with joints and contacts the number is 0, because one block solves a whole world.
     """

@@ -157,7 +157,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class LaterSweeps(Node):
-    """Nodes inside :class:`Sweeps` that run only in the sweeps with the numbers 1 to ``last``."""
+    """Nodes inside :class:`Sweeps` that run only in the sweeps 1 to ``last``, not in sweep 0."""
 
     body: tuple[Node, ...]
     last: int | None = None
@@ -197,8 +197,8 @@ class Stage(Routine):
     Attributes:
         together: condition under which the staged launch runs the stage with one block per world.
         reference: name of the NumPy function in gpusim/reference/, such as "joints.kick.kick". The argument of the
-            function is the StepBuffers. Default: the function in stages.py with the name of the stage. Kernels can use
-            the CONSTANTS in the file of the function by name.
+            function is the StepBuffers. Default: the function in stages.py with the name of the stage. The dict
+            ``CONSTANTS`` in the same file contains the constants that kernels can use.
         kernels: file in cuda_kernels/ with the phases of the stage. Empty if the phases are in another kernel file.
     """
 

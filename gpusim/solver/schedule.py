@@ -4,7 +4,7 @@ gpusim makes the kernels (backends/codegen/schedule_source.py), the launches (so
 (solver/step.py) from the schedule. STEP, at the end of this file, contains the whole step. docs/architecture.md
 describes the stages.
 
-To add a phase, add a row to solver/phases.py, a node here, code to the NumPy stage, and a kernel function.
+To add a phase, add a row to solver/phases.py, a node to this file, code to the NumPy stage, and a kernel function.
 """
 
 from __future__ import annotations

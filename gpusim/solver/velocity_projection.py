@@ -24,9 +24,9 @@ from gpusim.solver.assembly import AssemblyReport, by_label
 from gpusim.typing import Array
 
 PASSES = 3
-"""Number of passes of the solve."""
+"""Number of least-squares solves. Each solve corrects the residual of the previous solve."""
 MIN_SINGULAR_VALUE = 1e-11
-"""Maximum singular value of redundant rows, as a fraction of the greatest singular value."""
+"""Constraint rows are redundant if their singular value is at most this fraction of the greatest one."""
 
 
 def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:
@@ -72,10 +72,10 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 
 @dataclass(frozen=True)
 class Held:
-    """Rates that the projection keeps.
+    """Velocities that the projection keeps: rates of joint coordinates, or a part of a body's twist.
 
     If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. Otherwise, the projection keeps
-    three columns of the twist of ``body``, from column ``first``.
+    three components of the twist of ``body``, from index ``first``.
     """
 
     numbers: tuple[int, ...]

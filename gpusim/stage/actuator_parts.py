@@ -45,7 +45,7 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
 
 
 def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
-    """Return bodies, attachment points relative to the centers of mass (m), and initial distance (m) of an actuator."""
+    """Return the two bodies, attachment points (m, relative to centers of mass), and initial distance (m)."""
     p = actuator.params
     a, b = int(p["body_a"]), int(p["body_b"])
     points = [
@@ -112,7 +112,7 @@ def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec)
 
 
 def _hidden_length(machine: MachineParts, body: int, point: Array) -> float:
-    """Return the length (m) of the rod that is hidden inside the rod's body."""
+    """Return the length (m) of the piston rod's end that is hidden inside the solid of the body."""
     solid = None if body == WORLD else machine.solids[body]
     return float(solid.half.min()) if solid is not None and solid.contains(point) else 0.0
 
@@ -127,7 +127,7 @@ def _pin_axis(model: Model, a: int, b: int) -> Array:
 
 
 def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return the parts of a motor: a cylinder with a flange, fixed to the parent in front of the joint."""
+    """Return the parts of a motor: a cylinder with a flange. Both are fixed to the parent body, next to the joint."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)
@@ -158,4 +158,4 @@ _DRAWERS: dict[str, Callable[[Model, MachineParts, ActuatorSpec], list[Part | Sp
     "motor_can": _motor_can,
     "torsion_coil": _torsion_coil,
 }
-"""``ActuatorType.picture`` -> function that returns the drawn parts."""
+"""Dict from ``ActuatorType.picture`` to the function that returns the drawn parts."""

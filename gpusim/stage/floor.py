@@ -1,4 +1,4 @@
-"""Drawn ground planes: the planes of a model, or an added floor if no plane is horizontal."""
+"""Drawn ground planes: the planes of a model, plus a floor if no plane is horizontal."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _PATCH = 8.0
 _MARGIN = 0.02
 """Gap between the added floor and the lowest point, relative to the machine's size."""
 _LEVEL = 1e-3
-"""Maximum tilt (sine) of planes that the viewer draws up to the horizon. Planes with more tilt are squares."""
+"""The viewer draws planes up to this tilt (sine) to the horizon. It draws steeper planes as squares."""
 _SAME = 1e-6
-"""Maximum distance (m) and angle (sine) of coincident planes."""
+"""Two planes coincide if their distance (m) and angle (sine) are at most this value."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Ground:
     def seen_from(self, height: float) -> bool:
         """Return whether the plane is drawn for a camera at ``height`` (m) above the plane.
 
-        From below, a camera sees only level planes of the model.
+        If the camera is below the plane, only horizontal planes of the model are drawn, not an added floor.
         """
         return height >= 0.0 or (self.solid and self.level)
 

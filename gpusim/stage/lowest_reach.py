@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
-"""Maximum drop of a link in a loop below its parent, relative to the distance from joint to center of mass."""
+"""Maximum drop of a body in a closed loop below its parent, relative to the distance from joint to center of mass."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def _has_vertical_axis(model: Model, branch: _Branch, up: Array) -> bool:
 
 
 def _guided(model: Model) -> set[int]:
-    """Return the bodies of sliding joints and the bodies that an actuator with commands moves."""
+    """Return the bodies that sliding joints or commanded actuators connect."""
     guided: set[int] = set()
     for actuator in model.actuators:
         p = actuator.params

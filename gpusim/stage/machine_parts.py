@@ -78,7 +78,7 @@ class MachineParts:
         return min(max(_LINK * length, _LINK_MIN * self.size), _LINK_MAX * self.size)
 
     def thickness(self, body: int, point: Array, axis: Array) -> float:
-        """Return half of the width (m) that a body has along ``axis`` at a point.
+        """Return half of a body's width (m) along ``axis`` at a point.
 
         ``axis`` and the point (m, relative to the center of mass) are in body axes.
         """

@@ -67,7 +67,7 @@ MOTOR = Finish(_hex("2f5d62"), roughness=0.45, metal=0.2)
 
 _SHINIEST = 0.05
 BRIGHT, BRIGHTER = 0.45, 0.25
-"""Brightness limit of a mesh color (linear), and factor of the brightness above the limit."""
+"""Brightness limit of a mesh color (linear), and factor that scales the excess above the limit."""
 DIMMED_GROUND = 0.55
 """Brightness factor of a ground with a visual."""
 

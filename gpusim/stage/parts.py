@@ -111,7 +111,7 @@ def is_hinge(joint: JointSpec) -> bool:
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
-    """Return the function for the attribute ``picture`` of a joint type or actuator type.
+    """Return the drawing function that the attribute ``picture`` of a joint type or actuator type selects.
 
     Raises:
         UnknownNameError: ``picture`` is unknown.

@@ -14,7 +14,7 @@ from gpusim.stage.parts import Part, cylinder_part, is_hinge
 from gpusim.typing import Array
 
 _LOW = 4.0
-"""Minimum height of a hinge with a post, relative to half of the pin's length."""
+"""Minimum height of a hinge that gets a post, relative to half of the pin's length."""
 _ASLANT = 0.5
 
 

@@ -37,7 +37,7 @@ def visual_parts(model: Model) -> list[Part]:
 
 
 def shape_picture(visual: VisualSpec) -> str:
-    """Return how to draw a visual (``ShapeType.picture``), or "" for a mesh."""
+    """Return the drawing type of a visual (``ShapeType.picture``), or "" for a mesh."""
     return "" if "pieces" in visual.params else shape_type(visual.kind).picture
 
 

@@ -39,7 +39,7 @@ class Solid:
     half: Array
 
     def contains(self, point: Array, margin: float = 1.04) -> bool:
-        """Return whether a point is inside the solid that is scaled by ``margin``.
+        """Return whether a point is inside the solid, after scaling the solid by ``margin``.
 
         The point is relative to the center of mass, in body axes.
         """
@@ -191,7 +191,7 @@ def _fitted(solid: Solid, around: Surroundings) -> Solid:
 
 
 def _hinges(model: Model) -> dict[int, Array]:
-    """Return a dict: body -> axis of a hinge through the body's center of mass, in body axes."""
+    """Return a dict from bodies to hinge axes (in body axes), for hinges through the body's center of mass."""
     axes: dict[int, Array] = {}
     for joint in model.joints:
         for body, xform in ((joint.parent, joint.parent_xform), (joint.child, joint.child_xform)):

@@ -32,7 +32,7 @@ from gpusim.typing import Array
 _TONES = 0.13
 _GAMMA = 2.2
 _WIDE = 1.5
-"""Half edge length of the square for a level ground, relative to the scene's radius."""
+"""Half edge length of the square that represents a horizontal ground, relative to the scene's radius."""
 
 
 @dataclass(frozen=True)

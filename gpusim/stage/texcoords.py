@@ -11,7 +11,7 @@ from gpusim.description.looks import PROJECTED, Texture
 from gpusim.typing import Array
 
 _SEAM = 0.5
-"""Difference of a triangle's longitudes, as a fraction of 360 degrees, above which the triangle crosses the seam."""
+"""A triangle crosses the seam if its longitudes differ by more than this fraction of 360 degrees."""
 _FLAT = 0.999
 """Minimum cosine of the angle between normal and z axis on the flat ends of round shapes."""
 
@@ -22,7 +22,8 @@ def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array
     Args:
         texture: the image or cube map.
         points: (n, 3) positions of the corners in the frame of the visual (m).
-        uv: (n, 2) texture coordinates of the surface, or None to project the image (a cube map without stretching).
+        uv: (n, 2) texture coordinates of the surface, or None to project the image. Without ``uv``, a cube map is not
+            stretched.
     """
     if texture.is_cube:
         fitted = uv is not None and texture.mapping != PROJECTED
@@ -38,8 +39,8 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
     """Return the texture coordinates (m, 3, 2) of a shape's triangles, from 0 to 1.
 
     Args:
-        picture: "faceted" shows the whole image on each side. "round" shows the image once around the z axis, and on
-            flat ends. All other values of ``picture`` project the image along z.
+        picture: "faceted" shows the whole image on each side. "round" wraps the image once around the z axis, and shows
+            it on each flat end. All other values of ``picture`` project the image along z.
         corners, normals: (m, 3, 3) positions and normals of the triangles' corners, in the frame of the shape.
     """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
@@ -67,7 +68,7 @@ def _side_coordinates(relative: Array, normals: Array) -> Array:
 
 
 def _wrapped(corners: Array, height: Array) -> Array:
-    """Return the longitude, scaled to 0 to 1 and measured from the x axis, and the height."""
+    """Return the longitude from the x axis (0 to 1 for a full turn), and the height."""
     u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) % 1.0
     distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
     pole = distance < 1e-6 * distance.max()

@@ -25,7 +25,7 @@ _STEP = 1e-4
 _MAX_EVALUATIONS = 100
 """Maximum number of function evaluations in ``least_squares``."""
 _ROUNDING = 1e-12
-"""Smaller changes, relative to the trace, are round-off and not the effect of a parameter."""
+"""Smaller relative changes of the trace are round-off, not the effect of a parameter."""
 _DEPENDENT = 1e-12
 """Eigenvectors of J^T J (columns of J scaled to norm 1) with smaller eigenvalues have no effect on the trace."""
 
@@ -80,7 +80,7 @@ def fit(
             first world.
         parameters: dict from writable scalar signals to bounds (low, high), for example
             ``{"body.load.mass": (50.0, 500.0)}``.
-        signals: signals of the trace to reproduce, as names or wildcards, or None for all signals.
+        signals: signals of the trace that the model must reproduce: names, wildcards, or None for all signals.
         commands: dict from command labels to values (samples,), or to a function that returns the value at a time (s).
             Each value applies until the next sample.
         scale: standard deviation of the noise of each signal. Default: the standard deviation of the signal in the

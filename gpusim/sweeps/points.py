@@ -63,8 +63,9 @@ def whole_ranges(scene: str | Callable[..., Any], axes: Mapping[str, Sequence[An
     """Replace the range of each whole-number parameter by all whole numbers in the range.
 
     Args:
-        scene: name of a scene, or a function with the annotation ``int`` for whole numbers. Other texts have no types.
-        axes: values by parameter.
+        scene: name of a scene, or a function with the annotation ``int`` for whole numbers. For other strings, no
+            parameter counts as a whole number.
+        axes: dict from parameter names to values.
     """
     whole = set[str]()
     if callable(scene):
@@ -84,7 +85,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every combination of values. The last parameter varies fastest.
 
     Raises:
-        ModelError: a parameter has no values or a range, or there are too many combinations.
+        ModelError: a parameter has no values, a parameter has a range, or there are too many combinations.
     """
     for name, values in axes.items():
         if isinstance(values, Span):

@@ -42,8 +42,8 @@ def sweep(
 ) -> Any:
     """Run a scene with many combinations of parameter values. Each combination is a point.
 
-    Points whose models differ only in numbers run as worlds of one simulation. The results for a point are bitwise
-    identical to a run of this point alone. If the model of a point lacks a signal, the table contains null.
+    Points whose models differ only in numeric values run as worlds of one simulation. The results for a point are
+    bitwise identical to a run of this point alone. If the model of a point lacks a signal, the table contains null.
 
     Args:
         scene: name of a scene, or a function that takes the parameters and returns a scene.
@@ -59,7 +59,8 @@ def sweep(
         backend, dtype: see :class:`Simulation`.
         together: maximum number of points that run in one simulation.
         ray: address of a Ray cluster that runs the simulations, or "local" to start a cluster on this computer.
-        progress: function to call with the number of finished points and the number of all points.
+        progress: function ``(finished, total)`` to call with the number of finished points and the total number of
+            points.
 
     Returns:
         pyarrow.Table with the columns ``point``, the parameters, ``failed``, ``time`` and the signals. With ``out``,

@@ -32,11 +32,12 @@ def build(
 
     Args:
         free: if True, use a body without gravity, with principal moments 1, 2, 3 kg m2, instead of a disc on a tip.
-        spin: rate about the disc's axis (default 100), or about a free body's middle axis (default 5), rad/s.
-        tilt: angle of the disc's axis from the vertical, rad. Not used if free.
+        spin: rate about the disc's axis (default 100), or about a free body's intermediate principal axis (default 5),
+            rad/s.
+        tilt: angle of the disc's axis from the vertical, rad. Not used with ``free``.
         mass: mass of the body, kg, above 0.
-        radius: radius of the disc, m, above 0. Not used if free.
-        height: height of the disc's center above the tip, m, above 0. Not used if free.
+        radius: radius of the disc, m, above 0. Not used with ``free``.
+        height: height of the disc's center above the tip, m, above 0. Not used with ``free``.
         wobble: initial angular rate of a free body about its first and third axes, rad/s.
     """
     if free:

@@ -18,7 +18,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 FOOT: Vector = (0.11, 0.055, 0.02)
 """Half extents of a sole, m."""
 FOOT_AHEAD = 0.03
-"""Distance from the ankle forward to the sole's center, m."""
+"""Forward distance from the ankle to the sole's center, m."""
 SOLE: Vector = (FOOT_AHEAD, 0.0, -0.08)
 GRIP: Vector = (0.0, 0.0, -0.09)
 """Grip point in the hand frame, m."""

@@ -1,4 +1,4 @@
-"""Control of krt100m as a block diagram: a stick for speed, a wheel for steering, automatic brakes."""
+"""Control of krt100m as a block diagram: a joystick for speed, a steering wheel, automatic brakes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def add_safety(d: Diagram, key: str = "Q") -> None:
 
 
 def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain: float = 1.0) -> str:
-    """Add an input from -1 to 1 (right and forward positive), which is active if the machine is enabled.
+    """Add an input from -1 to 1 (right and forward positive). It is active if the machine is enabled.
 
     Return the name of the block whose output is the rate-limited lever value times ``gain``.
     """
@@ -31,7 +31,7 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
 
 
 def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: float) -> None:
-    """Add the valve command of ``<command>_cylinder``, which decreases near both ends of the stroke."""
+    """Add the valve command of ``<command>_cylinder``. The command decreases near both ends of the stroke."""
     text = (
         "max(min(u, max(min((high - x) / band, 1), 0)), -max(min((x - low) / band, 1), 0))"
         .replace("high", repr(stroke - MARGIN)).replace("low", repr(MARGIN)).replace("band", repr(BAND))

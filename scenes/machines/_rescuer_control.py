@@ -53,7 +53,7 @@ def rescuer_control(
 
 
 def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
-    """Add the common motion of all outriggers."""
+    """Add blocks that move all outriggers together."""
     d.add("input", "outriggers", lower=0.0, upper=travel, unit="m")
     d.add("sample_hold", "wanted").wire("outriggers", "enable")
     d.connect("wanted", d.add("rate_limiter", "lowered", rise=OUTRIGGER_RATE))

@@ -143,7 +143,7 @@ def plots(count: int) -> list[Plot]:
 
 
 def around(count: int, distance: float) -> list[gpusim.Transform]:
-    """Return frames of wheels on a circle, the first wheel at the left. Each wheel rolls along the circle."""
+    """Return frames of wheels that roll along a circle. The first wheel is on the left."""
     frames = []
     for k in range(count):
         angle = 0.5 * math.pi + 2.0 * math.pi * k / count
@@ -153,7 +153,7 @@ def around(count: int, distance: float) -> list[gpusim.Transform]:
 
 
 def checks(tolerance: float) -> list[Check]:
-    """Return the checks for a platform that stops at a distance of at most ``tolerance`` (m) from the path's end."""
+    """Return checks of a platform, which must stop within ``tolerance`` (m) of the path's end."""
 
     def arrives(run: Recording) -> bool:
         position = run["body.platform.position"][:, 0, :2]

@@ -46,11 +46,11 @@ FOOT_GAIN = 0.5
 SHIFT_RATE = 0.1
 """Rate limit of the landing position, m/s."""
 FREEZE_TIME = 0.15
-"""Time before the landing during which the landing position of a foot is constant, s."""
+"""During this time before the landing, the landing position of a foot is constant, s."""
 CLEARANCE = 0.6 * LIFT
-"""Planned height of a rising foot above which the control resets an early contact, m."""
+"""The control resets an early contact when the planned height of the rising foot exceeds this value, m."""
 TOUCH_FORCE, HEIGHT_RATE = 25.0, 0.5
-"""Force on a swinging foot above which it has ground contact (N), and rate limit of the height correction (m/s)."""
+"""A swinging foot has ground contact above this force (N). Rate limit of the height correction (m/s)."""
 LEVER, DAMPING = 0.3, 3e-3
 """Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
 MAX_ZMP_SHIFT = 0.12
@@ -266,7 +266,7 @@ def _add_joints(d: Diagram, posture: Posture) -> None:
 
 
 def _add_soles(d: Diagram) -> None:
-    """Add the forces on the soles, and the distance from the center of pressure to the edge of the more loaded sole."""
+    """Add the sole forces, and the distance from the center of pressure to the edge of the more loaded sole."""
     for side, _ in SIDES:
         d.add("signal", f"{side}_ground", signal=f"sensor.{side}_foot.force")
         _part(d, f"{side}_bearing", f"{side}_ground", 2)

@@ -26,7 +26,7 @@ BRAKE_SIGNALS = (
     ("force", "N m", "force on the coordinate (N on a translation)"),
     ("heat", "W", "power that becomes heat"),
 )
-"""Name, unit and description of the signals of all brakes."""
+"""Signals that every brake has, as (name, unit, description)."""
 
 
 def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
@@ -52,7 +52,7 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Units:
-    """Return a function (name, declared unit) that returns a signal's unit for this actuator."""
+    """Return a function that maps a signal's name and declared unit to its unit for this actuator."""
     kind, joints = group.type, runtime.model.joints
     travels = False
     if kind.turns:
@@ -67,7 +67,7 @@ def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Units:
 
 
 def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: int, unit: Units) -> None:
-    """Add the signals of a brake's force, and of the power (W) that becomes heat."""
+    """Add two signals of a brake: its force, and the power (W) that it converts to heat."""
     name, axis, prefix = group.type.name, int(group.axis[k]), f"{group.type.prefix}.{group.labels[k]}."
 
     def force() -> Array:

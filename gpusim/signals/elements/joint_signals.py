@@ -26,7 +26,7 @@ _UNITS: dict[str, dict[str, str]] = {
     "damping": {"m": "N s/m", "rad": "N m s/rad"}, "friction": _FORCES, "armature": {"m": "kg", "rad": "kg m2"},
     "limit_restitution": dict.fromkeys(("m", "rad", "m, rad"), "-"),
 }  # fmt: skip
-"""Units of joint parameters, by unit of the coordinate. Tendons over coordinates in m and rad have "m, rad"."""
+"""Units of joint parameters, by unit of the coordinate. A tendon over both sliders and hinges has the unit "m, rad"."""
 
 
 def add_joint_signals(runtime: Runtime, table: SignalTable) -> None:
@@ -51,7 +51,7 @@ class JointSignals:
         index: index of the joint.
         axes: indices of the axis rows by joint coordinate. Some coordinates have no axis row.
         constraint: index of the constraint with the rows of the joint, or -1.
-        rope: index among all joints with a tension signal, or -1.
+        rope: position in the list of joints with a tension signal, or -1.
     """
 
     def __init__(self, runtime: Runtime, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:

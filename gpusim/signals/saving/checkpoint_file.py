@@ -184,7 +184,7 @@ def _arrays(snapshot: Snapshot) -> dict[str, Array]:
 
 
 def _builder_of(model: Model) -> ModelBuilder:
-    """Return a builder with the complete elements of a model."""
+    """Return a builder that contains all elements of the model."""
     builder = ModelBuilder(model.parameters["gravity"][0])
     for field in dataclasses.fields(Elements):
         setattr(builder, field.name, getattr(model, field.name))
@@ -197,7 +197,7 @@ def _encoded(value: Any) -> Array:
 
 
 def _sealed(archive: bytes) -> bytes:
-    """Add the SHA-256 of a ZIP archive as comment."""
+    """Append the SHA-256 of a ZIP archive as the comment of the archive."""
     return archive[:-2] + _SEAL.to_bytes(2, "little") + hashlib.sha256(archive).hexdigest().encode()
 
 

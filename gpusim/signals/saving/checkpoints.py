@@ -45,7 +45,7 @@ class Checkpoints:
         Args:
             snapshot: result of :meth:`snapshot` of a simulation with an equal model.
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all.
-            source: index of a world in the snapshot to copy to all ``worlds``, or one index for each world in
+            source: index of the snapshot's world that is copied to all ``worlds``, or one index for each world in
                 ``worlds``. The noise of the sensors is also copied. By default, each world gets the snapshot of the
                 world with the same index, and the number of worlds must be equal.
 

@@ -107,7 +107,7 @@ def _copies(arrays: dict[str, Array]) -> dict[str, Array]:
 
 
 def _first(runtime: Runtime) -> dict[str, Array]:
-    """Return the arrays of the reset state that may differ from the model as built: poses and actuator variables."""
+    """Return the arrays of the reset state that may differ from the built model: poses, actuator variables."""
     first = runtime.states()[1]
     return {name: array for name, array in first.variables().items() if name in _FIRST or name not in first.arrays}
 
@@ -227,7 +227,7 @@ def _restore_actuators(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> N
 
 
 def _written(current: Array, values: Array, worlds: Array, num_worlds: int) -> Array:
-    """Return the parameters ``current`` with ``values`` in the chosen worlds."""
+    """Return ``current``, but with ``values`` in the worlds ``worlds``."""
     wide, saved = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, values))
     if np.array_equal(wide[worlds], saved[worlds], equal_nan=True):
         return current
