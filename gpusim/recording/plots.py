@@ -1,4 +1,4 @@
-"""Plots of a recording with matplotlib, also without a screen."""
+"""Plot recordings with matplotlib. No screen is necessary."""
 
 from __future__ import annotations
 

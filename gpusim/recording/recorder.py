@@ -20,7 +20,7 @@ __all__ = ["Recorder", "Recording", "load_recording"]
 
 
 class Recorder:
-    """Sampler of signals of a simulation. Call :meth:`sample` whenever a sample is due.
+    """Recorder that samples signals while a simulation runs. Call :meth:`sample` whenever a sample is due.
 
     Args:
         sim: the simulation, or an object with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``.

@@ -52,7 +52,10 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the volume of the greatest void in the oil. The last bits of the volume contain the index of the void."""
+    """Update the volume of the greatest void in the oil.
+
+    The least significant bits of the volume contain the index of the void.
+    """
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -76,7 +79,7 @@ def measure_spins(w: StepBuffers, angles: Array) -> None:
 
 
 def _errors(w: StepBuffers) -> tuple[Array, Array]:
-    """Return the gap and the greatest rotation error of every constraint, each (num_worlds, constraints)."""
+    """Return the gap (m) and the greatest rotation error of every constraint, each (num_worlds, constraints)."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = np.abs(w.element_value[:, t.rigid_element])
@@ -90,17 +93,20 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
 
 
 def _worst(counts: Array, errors: Array) -> Array:
-    """Return the maximum error of each world, (num_worlds,), or 0 where the mask ``counts`` is False."""
+    """Return each world's maximum error, (num_worlds,). In worlds outside the mask ``counts``, return 0."""
     return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Replace the last bits of each positive value by the index of the value. ``values`` is (num_worlds, n)."""
+    """Write the index of each positive value into the least significant bits of the value.
+
+    ``values`` is (num_worlds, n).
+    """
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)
 
 
 def constraint_of(peak: float) -> int:
-    """Return the index that :func:`_tagged` wrote into the last bits of a value."""
+    """Return the index that :func:`_tagged` wrote into the least significant bits of a value."""
     return TAG_MASK - (int(np.float64(peak).view(np.uint64)) & TAG_MASK)

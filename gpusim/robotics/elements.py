@@ -48,7 +48,10 @@ class Pair:
         return np.asarray(self.k.rotation[:, node] @ vector) if node >= 0 else np.broadcast_to(vector, (worlds, 3))
 
     def point_motion(self, node: int, point: Array) -> tuple[Array, Array, Array, Array]:
-        """Return velocity, angular velocity, acceleration and angular acceleration (for a = 0) of a point on a node."""
+        """Return the velocity, angular velocity, acceleration and angular acceleration of a point on a node.
+
+        The accelerations are for generalized accelerations of zero.
+        """
         if node < 0 or self.motion is None:
             none = np.zeros((self.k.posture.shape[0], 3))
             return none, none, none, none

@@ -1,6 +1,6 @@
 """Inverse kinematics with the kernel robotics/robotics.cu.
 
-This file makes the tables of the tree and tasks, and calls the kernel.
+This file builds the kernel's tables of the tree and the tasks, and calls the kernel.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class KernelSolver(ABC):
         }  # fmt: skip
 
     def _of_goals(self) -> dict[str, Array]:
-        """Return the kernel's tables of all tasks except posture tasks, and of the rows of the task errors."""
+        """Return the kernel's tables of the tasks (except posture tasks) and of the rows of their errors."""
         goals = [_goal(t) for t in self.ik.tasks]
         names = ("goal_kind", "goal_node", "goal_point", "goal_frame")
         columns = {name: np.array([goal[k] for goal in goals]) for k, name in enumerate(names)}
@@ -165,7 +165,7 @@ class KernelSolver(ABC):
         return columns | starts | {"goal_row": rows}
 
     def _groups(self) -> list[list[int]]:
-        """Return the groups of rows that each velocity affects, in ascending order."""
+        """Return, for each velocity, the groups of rows that it affects, in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
         no_velocity = np.zeros(self.tree.freedoms, bool)
 
@@ -186,7 +186,10 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Merge adjacent groups of rows of one level into sequences."""
+        """Merge adjacent groups of rows into sequences, for each velocity.
+
+        All rows of a sequence have the same level.
+        """
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:
@@ -206,7 +209,7 @@ class KernelSolver(ABC):
         """Run the kernel.
 
         Args:
-            robot: parameters of the kernel. The method writes the addresses of the arrays into ``robot``.
+            robot: parameters of the kernel. On return, ``robot`` contains the addresses of the arrays.
             arrays: input and output arrays of all worlds. After the call, the output arrays contain the results.
         """
 

@@ -45,7 +45,7 @@ class Node:
         body: index in the model.
         parent: node that carries this node, -1 for the world.
         joint: index in the model, -1 for a floating body.
-        reverse: whether the joint's child carries the joint's parent.
+        reverse: whether the joint adds its parent body to the tree, and not its child body.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
         before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
         after: position (3,) and rotation (3, 3) of the body frame in the joint frame on this body.
@@ -90,8 +90,8 @@ def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
     The roots of the trees are the world and the kinematic bodies, which float. Each remaining group of connected bodies
-    has one floating body as its root. Candidates for the root, in order: ``base``, the child of a free joint, a body
-    that is not the child of a carrying joint, the first body.
+    has one floating body as its root. The root is the first of these candidates that exists: ``base``, the child of a
+    free joint, a body that is not the child of a carrying joint, the first body.
 
     Raises:
         UnknownNameError: no body of that label.
@@ -124,7 +124,7 @@ def _within(joint: JointSpec, chosen: set[int]) -> bool:
 
 
 def _group_of(model: Model, body: int) -> set[int]:
-    """Return the bodies that joints connect with a body, except connections through the world."""
+    """Return all bodies that joints connect with a body. Connections through the world do not count."""
     joined: dict[int, set[int]] = {}
     for spec in model.joints:
         if joint_type(spec.kind).holds and WORLD not in (spec.parent, spec.child):

@@ -124,7 +124,10 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _apply_rotational_friction(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the frame. The torque is at most ``arm`` times ``load``."""
+    """Apply dry friction against rotation about one axis of the frame.
+
+    The torque impulse is at most ``arm`` times ``load``.
+    """
     about, limit = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / rotational_response(m, about), -limit, limit)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -147,7 +150,7 @@ def sweep_tire(m: Manifolds, s: Sweep) -> None:
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
     """Solve spinning friction about the normal, then rolling friction about the tangents.
 
-    The vector of the rolling torque is limited to a circle.
+    The friction law limits the magnitude of the rolling torque vector.
     """
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
@@ -168,7 +171,7 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
-    """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
+    """Solve the friction of a patch against sliding and spinning (gpusim/contact/patch.py).
 
     The patch sticks if its speed is below PATCH_STICK.
     """

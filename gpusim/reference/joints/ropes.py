@@ -17,7 +17,7 @@ LENGTH_SPEED = 20.0
 
 
 def move_limits(w: StepBuffers) -> None:
-    """Move the limits of ropes by one substep, and add the rates of the limits to the velocity bounds of the law."""
+    """Advance the limits of ropes by one substep, and add the rates of the limits to the velocity bounds of the law."""
     axis = w.ropes["rope_axis"]
     if not axis.size:
         return

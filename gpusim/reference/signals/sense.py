@@ -1,4 +1,5 @@
-"""Stage sense: loads of ropes, and of joints and bodies with sensors, over all substeps of a step.
+"""Stage sense: add up loads over all substeps of a step. The loads are those of ropes, and of joints and bodies with
+sensors.
 
 * Joints: the stage averages the wrench of the child on the parent over the kicks, in the parent's joint frame. A kick
   is the part of a substep that updates velocities from forces. The wrench includes drives, limits, friction and

@@ -31,7 +31,7 @@ OPERATIONS = (
     "JOINT_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
     "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
 )  # fmt: skip
-"""Names of the operations by number."""
+"""Names of the operations. The index of a name is the operation's number."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
 """Number of values that a write stores for each body: previous pose, changes of velocities, impact flags."""
@@ -111,7 +111,7 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _start_and_end(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """Return the operations that start and end a write."""
+    """Return two lists of operations: those that start a write, and those that end it."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -180,7 +180,7 @@ def _children(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the fixed joints with a dynamic parent body that has no other joint."""
+    """Return the fixed joints whose parent is a dynamic body without other joints."""
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -295,7 +295,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return the acceleration due to gravity and applied force, and the applied torque, together (n, 6)."""
+        """Return (n, 6): the acceleration due to gravity and applied force, then the applied torque."""
         p = self.now.parameters
         applied = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))
@@ -354,7 +354,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def joint(self, i: int, j: int, column: int) -> None:
-        """Write j coordinates of a joint. The coordinates have the numbers i, i + 1, ..."""
+        """Write j coordinates of a joint. The coordinates have the indices i, i + 1, ..."""
         t = self.table
         relative_rotation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = relative_rotation, np.zeros((len(self.worlds), 3))
@@ -405,7 +405,7 @@ class _Writer:
         self._move(b, q, point - arm)
 
     def _move(self, b: int, q: Array, center: Array) -> None:
-        """Write a new pose. Rotate the velocities of the body together with the orientation."""
+        """Write a new pose. The velocities of the body rotate together with the body."""
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
@@ -426,7 +426,7 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write the rates of j coordinates of a joint. The coordinates have the numbers i, i + 1, ...
+        """Write the rates of j coordinates of a joint. The coordinates have the indices i, i + 1, ...
 
         The child first gets the velocity change of the parent, as if child and parent were one rigid body.
         """
