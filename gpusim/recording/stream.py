@@ -1,4 +1,4 @@
-"""Recordings that are written to the disk in blocks of samples, so memory use does not grow during a run."""
+"""Write recordings to the disk in blocks of samples, so memory use does not grow during a run."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def record(
         dtype: floating-point type in the file, "float64" or "float32".
 
     Returns:
-        The recorder, which holds at most one block of samples in memory.
+        The recorder. It holds at most one block of samples in memory.
 
     Raises:
         UnknownNameError: a signal or the dtype is unknown.

@@ -64,7 +64,7 @@ def measure_voids(w: StepBuffers) -> None:
 
 
 def measure_jumps(w: StepBuffers) -> None:
-    """Update the greatest jump of a prescribed motion."""
+    """Update the greatest distance by which a joint jumped to its prescribed path."""
     peak = w.state.arrays["jump_peak"]
     for group in w.groups.values():
         distances = group.type.jump(group, w)
@@ -73,7 +73,7 @@ def measure_jumps(w: StepBuffers) -> None:
 
 
 def measure_spins(w: StepBuffers, angles: Array) -> None:
-    """Update the greatest rotation of a rotor that is too fast for the step."""
+    """Update the greatest rotation, in one substep, of a rotor that is too fast for the step."""
     peak = w.state.arrays["spin_peak"]
     peak[:] = np.maximum(peak, np.max(_tagged(angles.astype(np.float64)), axis=1, initial=0.0))
 

@@ -1,5 +1,4 @@
-"""Constraint rows of bodies that are much lighter than their neighbors, such as the small bodies between two imported
-joints.
+"""Constraint rows of very light bodies, such as the small bodies between two imported joints.
 
 The response of a row to an impulse comes mostly from its light body. The factorization subtracts the response of the
 light body from the pivot, so that only the small response of the heavy bodies remains.

@@ -20,7 +20,7 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 SYMMETRIC = 1e-3
-"""Maximum deviation of a rotor's inertia from symmetry, as a fraction of its maximum moment of inertia."""
+"""Maximum deviation of a rotor's inertia from symmetry, as a fraction of the rotor's greatest moment of inertia."""
 MIN_SPIN = 0.05
 """Minimum rotation of a rotor in a substep (rad) for which the solver predicts the curvature bias."""
 MAX_NUTATION = 1.0
@@ -83,9 +83,10 @@ def rotation_angles(w: Any) -> Array:
 
 
 def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
-    """Find worlds with fast rotors and without contacts, and the rotations of rotors that are too fast for the step.
+    """Return a mask of the worlds whose bias the solver predicts, and the spins of rotors that are too fast.
 
-    The mask is (worlds,). The rotations (rad) are (worlds, bodies), and 0 for all other bodies.
+    The mask (worlds,) selects worlds with fast rotors, without contacts, and without rotors that are too fast. The
+    spins in the substep (rad) are (worlds, bodies), and 0 for all other bodies.
     """
     if not w.rotors.any():
         return np.zeros(w.num_worlds, bool), np.zeros((w.num_worlds, 1))

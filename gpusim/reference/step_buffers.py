@@ -194,7 +194,7 @@ class StepBuffers:
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
-        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. With S = 0, the term is 0.
+        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. If S = 0, the term is 0.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``clamped``.

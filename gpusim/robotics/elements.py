@@ -160,8 +160,8 @@ class RotationRate:
 class Sum:
     """Weighted sum of scalar coordinates of the tree, minus an offset.
 
-    ``at`` contains the coordinates' indices in the posture, and ``rate`` their indices in the velocities. With
-    ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``, where q is the first coordinate.
+    ``at`` contains the indices of the coordinates in the posture. ``rate`` contains their indices in the velocities.
+    With ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``, where q is the first coordinate.
     """
 
     at: Array

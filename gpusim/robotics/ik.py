@@ -33,7 +33,7 @@ class Report:
     """Errors and convergence of a solution of the inverse kinematics.
 
     Attributes:
-        error: task name -> error (worlds, n) (m and rad), the target minus the value.
+        error: task name -> error (worlds, n) (m and rad). The error is the target minus the value.
         residual: task name -> norm (worlds,) of the error. Components with zero weight do not count. In the norm, 1 rad
             counts as much as 1 m.
         loops: largest residual (worlds,) of closed loops and couplings, 0 without loops and couplings.
@@ -200,7 +200,7 @@ class IK:
         return q, {task.name: task.target(given[task.name], worlds) for task in tasks}
 
     def _rows(self, q: Array, aims: dict[str, Array]) -> tuple[Array, Array]:
-        """Return errors (worlds, rows) and their Jacobian (worlds, rows, freedoms)."""
+        """Return the errors of all rows (worlds, rows) and their Jacobian (worlds, rows, freedoms)."""
         k = self.tree.at(q)
         bodies = Bodies(k, self.tree.inertias)
         residual, rows, _ = evaluate(self.tree.locked, k)

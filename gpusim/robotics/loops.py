@@ -63,7 +63,7 @@ def closing_elements(model: Model, forest: Forest) -> list[Element]:
 
 
 def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: str) -> Sum:
-    """Return a weighted sum of coordinates as an element.
+    """Return an element that is a weighted sum of coordinates.
 
     Raises:
         ModelError: a coordinate belongs to a closing joint or is a component of a ball joint's rotation.

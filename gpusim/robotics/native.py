@@ -78,7 +78,7 @@ def _of_elements(elements: list[Element]) -> dict[str, Array]:
 
 
 def _goal(task: Task) -> tuple[int, int, Array, Array]:
-    """Return the kind, node, point and quaternion of a task."""
+    """Return the kind, node, point and quaternion of a task for the kernel."""
     if isinstance(task, PoseTask):
         return POSE, task.frame_at.node, task.frame_at.point, task.frame_at.quaternion
     if isinstance(task, PointTask):
@@ -216,7 +216,7 @@ class KernelSolver(ABC):
     def solve(
         self, q: Array, aims: Mapping[str, Array], iterations: int, last_steps: int
     ) -> tuple[Array, dict[str, Array], Array, Array]:
-        """Return postures, task errors by name, largest loop residuals, and largest components of the last step.
+        """Return postures, errors of each task, largest loop residuals, and largest components of the last step.
 
         Args:
             q: starting postures (worlds, size), not modified.

@@ -41,7 +41,7 @@ class Tree(NamesMoved):
     a ball joint has a quaternion (xyzw, any nonzero length). A floating body has the pose of its frame: position (3)
     and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``. A ball joint has three
     velocities, in the parent's joint frame. A floating body has the velocity of its frame's origin and its angular
-    velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) is for one
+    velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) describes one
     world. Units are SI, and vectors are in the world frame.
 
     Each joint of the tree adds one body to the tree. The joint *carries* this body. All other joints may close loops,
@@ -55,8 +55,8 @@ class Tree(NamesMoved):
             of the group is a floating body.
 
     Attributes:
-        carriers: labels of the joints that carry bodies, and labels of the floating bodies, in the order of the
-            columns. The labels are arguments of :meth:`slice` and :meth:`rate_slice`.
+        carriers: labels of the joints that carry bodies and of the floating bodies, in the order of the columns. The
+            labels are arguments of :meth:`slice` and :meth:`rate_slice`.
         names: one name for each number in a posture, such as ``"<joint>"`` for one number, ``"<joint>_0"`` ... for
             several, ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
         rates: names of the velocities. Jacobian columns, mass matrix rows and columns, and forces have the same names.

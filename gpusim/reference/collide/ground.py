@@ -39,11 +39,12 @@ degrees."""
 LOWEST = 1e-3
 """Maximum height of the first point of a manifold above the shape's lowest point, relative to the shape's size."""
 STEP = 2e-4
-"""Minimum rise of the ground that blocks a sliding shape, relative to the shape's size."""
+"""If the ground rises by more than this height, it blocks a sliding shape. The height is relative to the shape's
+size."""
 SAME = 1e-3
 """Distance below which two points are merged, relative to the shape's size."""
 LEAN = 1e-3
-"""Sine of the angle tolerance for normals of the surface."""
+"""Sine of the angle tolerance in the test whether a vector is a normal of the surface."""
 INSIDE = 1e-9
 """Distance tolerance of the test whether a point is inside a triangle, relative to the grid spacing."""
 _PRISM = Faces(
@@ -151,7 +152,7 @@ class Field:
         return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
 
     def has_normal(self, x: Array, n: Array) -> bool:
-        """Return whether the surface near x is below the plane through x that has the normal n."""
+        """Return whether the surface near x is below the plane that goes through x and has the normal n."""
         space = 1e-6 * float(self._spacing.sum())
         for t in self.around(x, space):
             to = t.corner - x
@@ -210,7 +211,7 @@ class Surface(Protocol):
     """Surface of a height field or a triangle mesh, in the frame of the field or mesh."""
 
     def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
-        """Return whether the surface at q blocks a shape that slides along the contact ``other``.
+        """Return whether the surface at q blocks the shape when it slides along the contact ``other``.
 
         The shape also touches the surface at ``x``.
         """
@@ -240,13 +241,13 @@ def manifolds_of(
 
 
 def _is_lowest(position: Array, n: Array, body: Posed) -> bool:
-    """Return whether a point is one of the lowest points of the shape along n."""
+    """Return whether a point is one of the shape's lowest points, if n points upwards."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
     return bool((position - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
 
 def _blocks(ground: Surface, body: Posed, other: ContactPoint, x: ContactPoint) -> bool:
-    """Return whether the ground at x blocks a shape that slides along another contact."""
+    """Return whether the ground at contact x blocks the shape when it slides along the contact ``other``."""
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.position, up, body):
         return True
@@ -371,7 +372,7 @@ def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: fl
 
 
 def _outward(solid: Array) -> Array:
-    """Return the unit normals (5, 3) of a prism's faces."""
+    """Return the outward unit normals (5, 3) of a prism's faces."""
     loops = [solid[_PRISM.polygon(f)] for f in range(5)]
     normal = np.array([np.cross(p[1] - p[0], p[2] - p[0]) for p in loops])
     return normal / np.linalg.norm(normal, axis=1, keepdims=True)

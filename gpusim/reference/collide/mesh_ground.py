@@ -105,7 +105,7 @@ class Ground:
         return bool(square.min() <= distance * distance)
 
     def continues(self, x: Array, outward: Array) -> bool:
-        """Return whether other triangles exist beyond the point x of a border edge, in the direction ``outward``."""
+        """Return whether the mesh continues beyond the point x of a border edge, in the direction ``outward``."""
         look = LOOK * self.size
         return self.is_near(x + look * outward, 0.1 * look)
 
@@ -185,7 +185,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[ContactPoint], bool]:
-    """Return the contact points inside the triangle, and whether the caller can ignore the triangle's edges."""
+    """Return the contact points inside the triangle, and True if the caller can ignore the triangle's edges."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     min_gap = float(t.height(lowest))

@@ -84,9 +84,9 @@ class Convex(ABC):
 
     @cached_property
     def extent(self) -> float:
-        """Return the greatest distance of a point of the shape from the origin, along an axis of the shape's frame.
+        """Return the greatest coordinate magnitude of the shape's points, over all three axes of the shape's frame.
 
-        Tolerances are relative to the extent.
+        Tolerances are relative to this extent.
         """
         return float(self.extents(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
@@ -347,7 +347,10 @@ def _along_z(z: Array) -> Array:
 
 
 def _rim(d: Array, radius: float | Array) -> Array:
-    """Return the points of a disk farthest along d (..., 3), or the center if d is perpendicular to the disk."""
+    """Return the points of a disk that are farthest along d (..., 3).
+
+    If d is perpendicular to the disk, return the center.
+    """
     length = np.hypot(d[..., 0], d[..., 1])
     tilted = length > 1e-12 * np.abs(d[..., 2])
     scale = np.where(tilted, radius / np.where(tilted, length, 1.0), 0.0)

@@ -105,7 +105,7 @@ class PairFilter:
         return np.array([a * len(lists) + b for a, others in enumerate(lists) for b in others], dtype=np.int64)
 
     def __call__(self, a: Array, b: Array) -> Array:
-        """Return whether each pair may touch, (pairs,)."""
+        """Return whether the filter allows contacts of each pair, (pairs,)."""
         s, key = self._shapes, a * self._shapes.num_shapes + b
         apart = (s.body[a] != s.body[b]) & (self.moves[a] | self.moves[b])
         grouped = ((s.group[a] & s.mask[b]) != 0) & ((s.group[b] & s.mask[a]) != 0)

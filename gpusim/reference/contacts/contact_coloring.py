@@ -36,7 +36,7 @@ def color(w: StepBuffers) -> None:
 
 
 def mixed(k: int, bits: int) -> int:
-    """Return item k of a fixed pseudorandom permutation of the numbers below 2^bits.
+    """Return item k of a fixed pseudorandom permutation of the integers from 0 to 2^bits - 1.
 
     The coloring handles the manifolds in the order of the permutation.
     """
@@ -78,7 +78,7 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
 def color_pairs(
     bodies: Array, points: Array, dynamic: Array, articulated: Array, colors: int, used: Array, chosen: Array
 ) -> int:
-    """Color the manifolds of one world, and return the number of manifolds with points.
+    """Color the manifolds of one world. Return the number of manifolds that have contact points.
 
     Args:
         bodies: (n, 2) bodies of each manifold.

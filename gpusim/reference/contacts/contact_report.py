@@ -53,7 +53,7 @@ class ForwardContacts:
 
 
 PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamma", "impulse", "gap")
-"""Arrays of manifolds that the kernels pack into records."""
+"""Arrays of ``Manifolds`` that the kernels pack into records."""
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
@@ -117,7 +117,7 @@ class Contacts:
         return Contacts(model=self.model, **arrays)
 
     def of(self, shape: str) -> Contacts:
-        """Return the points of the shape that has the label ``shape``.
+        """Return the contact points on the shape with the label ``shape``.
 
         Raises:
             UnknownNameError: no shape has this label. The message lists similar labels.
@@ -204,7 +204,7 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the greatest impulse change in each contact sweep (N s), (num_worlds, sweeps), or NaN without a sweep."""
+    """Return the greatest impulse change in each contact sweep (N s), (num_worlds, sweeps). Omitted sweeps have NaN."""
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]

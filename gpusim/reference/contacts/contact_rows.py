@@ -216,7 +216,7 @@ def relative_twist(m: Manifolds, twist: Array) -> Array:
 
 
 def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
-    """Compute the response of each manifold. Ignore the joints of the bodies."""
+    """Compute the response that each manifold has if its bodies have no joints."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -380,7 +380,7 @@ def _soften(w: StepBuffers, m: Manifolds, soft: Array, radius: Array, before: Ar
 
 
 def slip(w: StepBuffers) -> None:
-    """Update the slip of sticking points, and store the arms for the next substep."""
+    """Update the slip of sticking points, and store the moment arms for the next substep."""
     if w.contacts is not None:
         w.contacts.arrays["substep"] += 1
     if w.touch is None:

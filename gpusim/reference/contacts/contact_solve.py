@@ -60,7 +60,10 @@ def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
 
 
 def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
-    """Apply impulse changes (n, 3) along the axes of the frame to point k of the first n manifolds."""
+    """Apply impulse changes (n, 3) to point k of the first n manifolds.
+
+    The components are along the axes of the frame.
+    """
     s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     for j in range(3):
@@ -255,7 +258,7 @@ def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> No
 
 
 def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
-    """Solve manifolds from the same velocities, and update the velocities of their bodies."""
+    """Solve all manifolds of a list from the same velocities, and update the velocities of their bodies."""
     s = start_sweep(m, velocity)
     sweep_points(m, s)
     move_sides(m, s.wrench, velocity, shared)

@@ -123,7 +123,7 @@ def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Arra
 
 
 def _transfer_tire_state(w: StepBuffers, c: ContactWork) -> None:
-    """Transfer bristles and impulses of tires that have moved from one tile to another."""
+    """Transfer the bristle deflections and impulses of tires that have moved from one tile to another."""
     s, contact = w.state.arrays, w.model.contact
     world, slot = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
     if not world.size:
@@ -257,7 +257,7 @@ def _is_near(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
 
 
 def _rises(w: StepBuffers, tile: int, x: Array, n: Array, space: float) -> bool:
-    """Return whether a tile extends beyond the plane through x that is perpendicular to n."""
+    """Return whether a tile extends above the plane that goes through x and has the normal n."""
     t, shape = w.model.contact, _shape(w, tile)
     rotation = t.rotation[tile].reshape(3, 3)
     y, out = rotation.T @ (x - t.center[tile]), rotation.T @ n
@@ -278,7 +278,7 @@ def _shape(w: StepBuffers, tile: int) -> HalfSpace | HeightField | Polytope:
 
 
 def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
-    """Return the grid position of a point, in multiples of the spacing, and the cell (column, row) of the point."""
+    """Return a point's grid position, in multiples of the spacing, and the cell (column, row) of the point."""
     last = np.array(shape.heights.shape[::-1]) - 1
     at = np.clip(y[:2] / shape.size[2:4] + 0.5 * last, 0.0, last)
     return at, np.minimum(at.astype(int), last - 1)

@@ -92,7 +92,7 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 
 
 def is_round(w: StepBuffers) -> Array:
-    """Return a mask of bodies with equal moments of inertia about all axes, (worlds, bodies).
+    """Return a mask (worlds, bodies) of the bodies with equal moments of inertia about all axes.
 
     Without torque, bodies with equal moments of inertia rotate at a constant angular velocity.
     """

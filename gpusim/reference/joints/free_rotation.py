@@ -37,7 +37,7 @@ def free_rates(w: StepBuffers, rate: Array) -> Array:
 
 
 def _free_rotation_vector(w: StepBuffers, world: int, body: int, parts: int) -> Array:
-    """Return the rotation vector of a body's free motion over the step."""
+    """Return the rotation vector of the step for a body without external torques."""
     matvec, real = rotations.matvec, w.real.type
     inertia, rotation = w.inertia[min(world, len(w.inertia) - 1), body], w.rotation[world, body]
     start = w.state.arrays["orientation"][world, body]

@@ -1,5 +1,4 @@
-"""Law of axis rows, and the solution of each row without regard to the other rows. description/actuator_kinds.py
-defines the law.
+"""Law of axis rows (description/actuator_kinds.py), and its solution for one row without regard to other rows.
 
 The modes of an axis row are FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its maximum), STICK, AT_LOWER and
 AT_UPPER. If the clamped term j is at a bound, the mode also contains CLAMP_UP << 2 j or CLAMP_DOWN << 2 j.
@@ -158,7 +157,7 @@ def limit_velocity(gap: Array, h: float) -> Array:
 
 
 def _add(target: Array, group: Group, values: Array) -> None:
-    """Add the columns of an actuator group to the columns of its axes."""
+    """Add the values of an actuator group to the columns of the group's axes."""
     if group.unique_axes:
         target[:, group.axis] += values
     else:
@@ -198,7 +197,7 @@ def solve_row(
 
 
 def _new_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return one bit for each unclamped term whose force exceeds the bound of the term at the given velocity."""
+    """Return one bit for each unclamped term whose impulse exceeds the term's bound at ``velocity``."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

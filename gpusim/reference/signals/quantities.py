@@ -1,9 +1,9 @@
 """Quantities: signals that backends read from a state. Each quantity has a NumPy reader and a C++ expression.
 
-``device`` is the body of a C++ function. The C++ function has the arguments ``w`` (world), ``i`` (index of an element)
-and ``out`` (result). ``w`` has functions that return parameters, tables and the stored state. model/fields.py lists the
-names of the functions. The C++ function can also call the functions of cuda_kernels/signals/observe.cuh.
-backends/codegen/observe_header.py generates the kernels' switch over all quantities.
+``device`` is the source code of a C++ function body. The C++ function has the arguments ``w`` (world), ``i`` (index of
+an element) and ``out`` (result). ``w`` has functions that return parameters, tables and the stored state.
+model/fields.py lists the names of the functions. The C++ function can also call the functions of
+cuda_kernels/signals/observe.cuh. backends/codegen/observe_header.py generates the kernels' switch over all quantities.
 """
 
 from __future__ import annotations
@@ -285,7 +285,7 @@ JOINT_WRENCH = (
 
 
 def contact_wrench(now: StateReader, i: Array) -> Array:
-    """Return the contact force, and the torque about the center of mass, on each sensor's body, (num_worlds, n, 6)."""
+    """Return the contact wrench (force, torque about the center of mass) on each sensor's body, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -384,7 +384,7 @@ def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
     """Return all quantities that the kernels can read, in the order of their numbers.
 
-    ``kinds``: actuator kinds whose readings to include.
+    The result includes the readings of the actuator kinds ``kinds``.
     """
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
     return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)

@@ -41,7 +41,7 @@ matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
 """An acceleration counts as an impact if it grows by more than this factor from one kick to the next."""
 SMALL = 0.02
-"""The reader advances a velocity even after an impact if the advance is below SMALL times the velocity."""
+"""After an impact, the reader advances a velocity only if the change is below SMALL times the velocity."""
 ROUGH = 0.5
 """Maximum relative change of a site's acceleration in a step for which the reader extrapolates the acceleration."""
 

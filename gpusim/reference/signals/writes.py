@@ -273,7 +273,7 @@ class _Writer:
             self._set(name, i, now)
 
     def step_back(self, i: int, j: int, column: int) -> None:
-        """Convert the velocities of body i, and their history, back to the half step.
+        """Convert the velocities of body i, and its stored previous velocities, back to the half step.
 
         If j is 0, subtract the change that :meth:`advance` stored. If j is 1, subtract the change in free fall, except
         after an impact. If j is 2, subtract the change in free fall, even after an impact.
@@ -333,7 +333,7 @@ class _Writer:
         self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
 
     def body_orientation(self, i: int, j: int, column: int) -> None:
-        """Rotate the body to the written orientation, about the origin of its frame."""
+        """Rotate the body to the written orientation. The origin of the body's frame does not move."""
         origin = self._get("position", i) - self._center_offset(i)
         omega = self.now.twist([i])[self.worlds, 0, 3:]
         self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
@@ -416,7 +416,7 @@ class _Writer:
             self._set(name, b, matvec(matrix, self._get(name, b)))
 
     def carry(self, i: int, j: int, column: int) -> None:
-        """Move body i rigidly with body j."""
+        """Move body i with body j, as if both were one rigid body."""
         inverse_before = rotations.quaternion_conjugate(self.before["orientation"][:, j])
         spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), inverse_before))
         arm = self.before["position"][:, i] - self.before["position"][:, j]

@@ -87,7 +87,7 @@ def _held_rows(w: StepBuffers) -> Array:
 
 
 def _row_jumps(w: StepBuffers, min_jump: Array) -> Array:
-    """Return a mask (num_worlds, rows) of the rows that move fast at the start of the substep."""
+    """Return a mask (num_worlds, rows) of the rows with a high row velocity at the start of the substep."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
     sides = sum(

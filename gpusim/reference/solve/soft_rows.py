@@ -110,7 +110,7 @@ def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array
 
 
 def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
-    """Return the residuals of the linear laws of joined rows, at row velocities ``speed``, (worlds, n, block)."""
+    """Return the residuals of joined rows in their linear laws, for row velocities ``speed``, (worlds, n, block)."""
     error = np.zeros_like(speed)
     if not (batch.gamma > 0.0).any():
         return error
