@@ -64,7 +64,7 @@ class Recorder:
         self._count += 1
 
     def recording(self) -> Recording:
-        """Return all samples so far, as read-only views. Later samples do not change the returned views."""
+        """Return all samples taken until now, as read-only views. Later samples do not change the returned views."""
         signals = {
             name: np.empty((0, self._sim.num_worlds)) if buffer is None else _view(buffer, self._count)
             for name, buffer in self._buffers.items()

@@ -1,7 +1,7 @@
 """Residuals of the solve, and the worlds that exceed an accuracy limit.
 
-* Joints: the residual is the position error of the rigid rows at the start of the substep. The residual ignores poses
-  that you have just set.
+* Joints: the residual is the position error of the rigid rows at the start of the substep. The residual excludes the
+  errors of poses that you have just set.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
 * Modes and laws: the value is the number of substeps since the start in which the solve did not converge.
 * Voids: the value is the volume of the greatest vapor void in the oil, m3 (actuators/hydraulic/cavitation.py).

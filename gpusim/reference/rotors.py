@@ -70,7 +70,8 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 def rotation_angles(w: Any) -> Array:
     """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
 
-    The angle excludes the spin of a rotor, unless the rotor is too fast for the step and the rotor's axis rotates.
+    The angle excludes the spin of a rotor. If the rotor is too fast for the step and its axis rotates, the angle
+    includes the spin.
     """
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)
@@ -83,9 +84,9 @@ def rotation_angles(w: Any) -> Array:
 
 
 def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
-    """Return a mask of the worlds whose bias the solver predicts, and the spins of rotors that are too fast.
+    """Return a mask of worlds with fast rotors, and the spins of rotors that are too fast for the step.
 
-    The mask (worlds,) selects worlds with fast rotors, without contacts, and without rotors that are too fast. The
+    The mask (worlds,) omits worlds with contacts or with rotors that are too fast. The
     spins in the substep (rad) are (worlds, bodies), and 0 for all other bodies.
     """
     if not w.rotors.any():

@@ -2,7 +2,7 @@
 
 At the zero-moment point p, the moment of the ground forces is normal to the ground plane (Vukobratovic 1972; Sardain
 and Bessonnet 2004). Relative to any point o of the plane, p = cross(n, M) / dot(n, F). n is the normal of the plane, F
-is the total force, and M is the moment about o. If the feet do not tip over and the ground does not pull on them, the
+is the total force, and M is the moment about o. If the feet do not tip over and do not stick to the ground, the
 zero-moment point is inside the support polygon. The support polygon is the convex hull of the contact points.
 """
 
@@ -96,7 +96,7 @@ def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) ->
             gravity.
 
     Raises:
-        UnknownNameError: no such body.
+        UnknownNameError: a label belongs to no body of the model.
     """
     return _support(sim, _of_bodies(sim, bodies)[0], _axes(sim, up))
 
@@ -108,7 +108,7 @@ def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp
         sim, bodies, up: as in :func:`support`.
 
     Raises:
-        UnknownNameError: no such body.
+        UnknownNameError: a label belongs to no body of the model.
     """
     contacts, side = _of_bodies(sim, bodies)
     axes = _axes(sim, up)

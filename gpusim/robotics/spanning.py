@@ -90,11 +90,11 @@ def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
     The roots of the trees are the world and the kinematic bodies, which float. Each remaining group of connected bodies
-    has one floating body as its root. The root is the first of these candidates that exists: ``base``, the child of a
-    free joint, a body that is not the child of a carrying joint, the first body.
+    has one floating body as its root. Candidates for the root, in order of preference: ``base``, the child of a free
+    joint, a body that is not the child of a carrying joint, the group's first body.
 
     Raises:
-        UnknownNameError: no body of that label.
+        UnknownNameError: the model has no body with the label ``base``.
     """
     chosen = _group_of(model, model.index("body", base)) if base is not None else set(range(len(model.bodies)))
     first = [] if base is None else [model.index("body", base)]

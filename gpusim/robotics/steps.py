@@ -9,7 +9,7 @@ these levels. In dual form, with the diagonal matrix G = 1/(D + p):
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
 C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
-1/w). y contains the forces on the rows of C.
+1/w). y contains one force for each row of C.
 
 If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D =
 damping^2 + sum of factor |force| |column of J| grows with the forces, and the steps contract to the nearest pose. If a

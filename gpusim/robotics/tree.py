@@ -67,7 +67,7 @@ class Tree(NamesMoved):
         lower, upper: limits (freedoms,) of the coordinate that belongs to each velocity, infinite without a limit.
 
     Raises:
-        UnknownNameError: no such body.
+        UnknownNameError: the model has no body with the label ``base``.
     """
 
     def __init__(self, model: Model, base: str | None = None) -> None:

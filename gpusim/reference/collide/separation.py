@@ -1,9 +1,9 @@
 """Distance or penetration depth of two convex shapes, and the contact normal.
 
 The narrow phase uses the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the
-origin. If the origin is inside C, the shapes overlap. For overlapping shapes, the vector from the origin to the nearest
-point on the boundary of C is the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit
-normal n from A to B. The maximum of ``separation`` over all normals is the gap of the shapes.
+origin. If the origin is inside C, the shapes overlap. The vector from the origin to the nearest boundary point of C is
+then the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. The
+maximum of ``separation`` over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
 overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001).

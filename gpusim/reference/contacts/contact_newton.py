@@ -1,8 +1,8 @@
 """Newton's method for worlds with joints and few contacts, as part of the direct solver (contact_direct.py).
 
-*Unknowns.* The method solves for the impulses of all contact points, and for the torque impulses of spinning and
-rolling friction. The columns of F are the wrenches of the unit impulses. The velocities u along the impulses depend on
-the impulses p:
+*Unknowns.* The unknowns are the impulses of all contact points, and the torque impulses of spinning and rolling
+friction. The columns of F are the wrenches of the unit impulses. The velocities u along the impulses depend on the
+impulses p:
 
     u(p) = u(p_0) + (R + c) (p - p_0),     R = F^T (C M^-1 C^T - Y^T Z) F
 
@@ -18,8 +18,8 @@ u_t/k, and r is the radius of the disc. The rows of the derivative of the equati
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-e_n selects the normal impulse. The method halves each step until the impulses are nearer to their projections. If the
-method fails, the solver keeps the previous impulses and does sweeps.
+e_n selects the normal impulse. The solver halves each Newton step until the step brings the impulses nearer to their
+projections. If the method fails, the solver keeps the previous impulses and does sweeps.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Space:
     base_limit: Array
     """(K, N) friction limit without normal impulse, N s."""
     scale: Array
-    """(K, N) inverse of the velocity change that a unit impulse causes along its own direction."""
+    """(K, N) 1/k. k is the velocity change that a unit impulse causes along the direction of the impulse."""
     compliance: Array
     """(K, N) compliance, 1/kg."""
     impulse: Array

@@ -4,8 +4,8 @@ A contact point has three constraint rows along the axes of the manifold's frame
 tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
 the bias, gamma the compliance, and p the impulse.
 
-The state stores velocities at half steps, so the rows extrapolate moment arms and normals by half a step: ``arm + h/(2
-h_prev) (arm - arm_before)``.
+The state stores velocities at half steps. The rows therefore extrapolate moment arms and normals by half a step, for
+example ``arm + h/(2 h_prev) (arm - arm_before)``.
 
 The bias of an open gap is ``gap/h``. A landing body then ends the substep on the surface. The compliance gamma of a
 touching point is a fraction of its response to an impulse. A load increases the penetration until the bias ``-carried``

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sweep:
-    """Sums that a sweep accumulates for n manifolds."""
+    """Values that a sweep accumulates for n manifolds."""
 
     twist: Array
     """(n, 6) twist of B relative to A at the center of the manifold."""
     wrench: Array
-    """(n, 6) sum of the wrenches so far, about the center of the manifold."""
+    """(n, 6) sum of the wrenches that the sweep has applied, about the center of the manifold."""
     max_change: Array
     """(n,) greatest change of an impulse."""
 

@@ -198,7 +198,7 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
         load: sum of the normal impulses, (n,).
         rate: angular velocity about ``e1``, including the effect of ``old``, rad/s, (n,).
         response: change of ``rate`` per unit of torque impulse, (n,).
-        old: the torque impulse so far, N m s.
+        old: the current torque impulse, N m s.
     """
     real = load.dtype.type
     at_rest, slope, width = m.camber[:, 0], m.camber[:, 1], m.camber[:, 2]

@@ -1,7 +1,7 @@
 """Stage narrow_phase: find the contact points of close pairs, and match them with the points of the previous step.
 
-A new point with the same pair and feature as a previous point gets the impulse, slip and arms of the previous point. So
-the solver warm starts, and resting contacts do not creep.
+A new point gets the impulse, slip and moment arms of the previous point with the same pair and feature. The solver
+therefore warm starts, and resting contacts do not creep.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Contacts at the seams of tiles. Tiles are shapes of one body that together form one surface (compiler/seams.py).
 
-The narrow phase treats each pair of shapes separately, so edges and side faces that a neighbor tile covers also give
-contacts. ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes the marked
-contacts.
+The narrow phase treats each pair of shapes separately. Edges and side faces that a neighbor tile covers therefore also
+get contacts. ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes the
+marked contacts.
 
 *Shared contacts.* With a soft law, duplicate points would double the force. If a point touches two tiles, ``judge``
 marks the point for removal from one tile. ``judge`` ignores a manifold of the neighbor tile if other tiles cover the

@@ -34,7 +34,7 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add multiples of 2 pi to each joint angle, so that the angle is as near as possible to its last value."""
+    """Add a multiple of 2 pi to each joint angle. The result is the angle nearest to the last value."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:

@@ -10,8 +10,8 @@ be the natural frequency of the rotational spring together with the body's inert
 The stage uses I_eff for a body if g > 0.3 and at least two constraints pull on the body. F comes from the impulses of
 the last substep.
 
-s increases continuously from zero, because a sudden change of the inertia would excite vibrations. K increases at once,
-but decreases over several steps.
+s increases continuously from zero, because a sudden change of the inertia would excite vibrations. K increases
+immediately, but decreases gradually over several steps.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the velocity bounds from the position limits."""
+        """Compute the bounds of the row velocities from the position limits."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, LOOP_SPEED, lower)
@@ -171,7 +171,7 @@ def solve_row(
 
     Args:
         law: the law, summed over all terms.
-        free_velocity: velocity of each row without its own impulse.
+        free_velocity: velocity that each row has if its impulse is zero.
         response: velocity change of each row due to a unit impulse on the row, positive.
         at: indices of the axes to solve.
 

@@ -1,13 +1,13 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations that run in order.
 
-The operations have the following order: write poses of bodies, joint coordinates (from parent to child), velocities of
-bodies, joint rates. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
-(cuda_kernels/signals/writes.cuh) execute the same operations.
+Order of the operations: poses of bodies, joint coordinates (from parent to child), velocities of bodies, joint rates.
+The NumPy backend calls :func:`run` for all chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the
+same operations.
 
-Users write values at the time t, but the state stores velocities half a step before t. So the operations first advance
-the velocities of written bodies to t. After the write, the operations subtract (h'/2) a, to convert the velocities back
-to the half step. h' is the last step, and a is the last acceleration. For a body with a written pose, a is the
-acceleration of free fall. The write does not change any bit in the state of other bodies.
+Users write values at the time t, but the state stores velocities half a step before t. The first operations therefore
+advance the velocities of written bodies to t. The last operations subtract (h'/2) a, to convert the velocities back to
+the half step. h' is the duration of the last step, and a is the last acceleration. For a body with a written pose, a is
+the acceleration of free fall. The write does not change any bit in the state of other bodies.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class ColorBatch:
 class CoupledRows:
     """Coupled laws of a batch of constraints.
 
-    ``k`` is the index of the law's constraint in the batch, and ``number`` is the index of the law in the model.
+    ``k`` is the index of the law's constraint in the batch. ``number`` is the index of the law in the model.
     ``rows`` is True for used rows, (n, block). ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
     """
 

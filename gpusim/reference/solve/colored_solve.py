@@ -2,7 +2,7 @@
 
 No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
 solver handles one color after another (Gauss-Seidel). For each constraint, the solver first solves the rigid rows as
-one block, and then each axis row by its law.
+one block. Then the solver solves each axis row by its law.
 
 The overflow contains the constraints without a color. Each sweep first solves the overflow. The solver solves all
 overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
@@ -56,7 +56,7 @@ def solve(w: StepBuffers) -> None:
 def warm_start(w: StepBuffers) -> None:
     """Build the batches of the swept constraints, and apply their initial impulses.
 
-    The initial impulses are the impulses of the last substep, times kick time / last kick time. A kick time is the time
+    Initial impulse = impulse of the last substep * kick time / last kick time. A kick time is the time
     over which stage kick applies forces.
     """
     w.batches = _batches(w)

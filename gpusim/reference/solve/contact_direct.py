@@ -1,4 +1,4 @@
-"""Contacts with the direct solver: sweeps between the forward and the backward solve of the joint rows.
+"""Solve contacts with the direct solver: sweep between the forward and the backward solve of the joint rows.
 
 The joint rows have the matrix A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py). v contains the velocities of the
 bodies. C_n v is the relative twist of manifold n at the manifold's center. For each manifold, the solver computes

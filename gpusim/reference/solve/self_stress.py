@@ -1,4 +1,4 @@
-"""Self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
+"""Remove self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
 
 Self-stress moves no body. :func:`drop` removes self-stress: it replaces the impulses p by A^-1 A p, with the
 regularized factorization as A^-1.
