@@ -1,4 +1,4 @@
-"""Names that changed in version 0.2. Errors about the names in these tables contain the new name.
+"""Names that changed in version 0.2. If a user uses an old name from these tables, the error contains the new name.
 
 docs/reference/renamed.md lists all names.
 """
@@ -103,18 +103,19 @@ OF_ACTUATORS = {
 """Old and new names of methods of actuator kinds."""
 
 OF_CHAINS = {"place": "pose", "slide": "prismatic", "turn": "revolute"}
-"""Old and new names of the key and the kinds of a joint in a chain (``gpusim.control.chain``)."""
+"""Old and new names in the description of a chain's joint (``gpusim.control.chain``): the pose key and the joint
+kinds."""
 
 OPTIONS = {
     "--most-step": "--max-dt of 'gpusim view'",
     "--peers": "'python ci/peers' in a checkout",
     "--estimate": "'python ci/ptx/count.py' in a checkout",
 }
-"""Options of the command line that were renamed or moved."""
+"""Old command line options, and the options or commands that replace them."""
 
 
 def new_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the new name for the old ``name`` if the new name is in ``known``, else None."""
+    """Return the new name of ``name``, or None if ``known`` does not contain the new name."""
     new = RENAMED.get(name)
     return new if new is not None and new in known else None
 

@@ -78,7 +78,7 @@ def quaternion_product(a: Array, b: Array) -> Array:
 
 
 def quaternion_conjugate(q: Array) -> Array:
-    """Return the inverse rotation of unit quaternions (..., 4)."""
+    """Return the conjugates of unit quaternions (..., 4), which are the inverse rotations."""
     conjugate: Array = q * np.array([-1.0, -1.0, -1.0, 1.0])
     return conjugate
 

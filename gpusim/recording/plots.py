@@ -1,4 +1,4 @@
-"""Plots of a recording with matplotlib, also without a screen."""
+"""Plot recordings with matplotlib. No screen is necessary."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def draw(plots: Sequence[Plot], recording: Recording, title: str = "") -> Figure
 
     Args:
         plots: the panels, at least one.
-        recording: recording with every signal that the panels show. The panels show the first ``MAX_WORLDS`` worlds.
+        recording: recording with every signal that the panels show. Each panel shows only the first ``MAX_WORLDS``
+            worlds.
         title: title above the figure.
 
     Returns:
@@ -140,7 +141,7 @@ def _draw_panel(axes: Axes, plot: Plot, recording: Recording) -> None:
 
 
 def _lines(signal: str, label: str, samples: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """Split the samples of a signal into one labeled array (samples, worlds) per component."""
+    """Return one array (samples, worlds) for each component of a signal, with a label for each array."""
     # Draw failed runs too: matplotlib cannot put ticks on infinity.
     samples = np.where(np.abs(samples) < _LARGEST, samples, np.nan)
     if samples.ndim == 1:
@@ -170,6 +171,6 @@ def _draw_worlds(axes: Axes, time: np.ndarray, samples: np.ndarray, label: str, 
 
 
 def _plain(text: str) -> str:
-    """Escape text so that matplotlib does not parse it as a formula or hide it from a legend."""
+    """Escape text. Without this, matplotlib could parse the text as a formula or omit it from a legend."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

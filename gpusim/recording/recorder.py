@@ -20,7 +20,7 @@ __all__ = ["Recorder", "Recording", "load_recording"]
 
 
 class Recorder:
-    """Sampler of signals of a simulation. Call :meth:`sample` whenever a sample is due.
+    """Recorder that samples signals while a simulation runs. Call :meth:`sample` whenever a sample is due.
 
     Args:
         sim: the simulation, or an object with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``.
@@ -64,7 +64,7 @@ class Recorder:
         self._count += 1
 
     def recording(self) -> Recording:
-        """Return all samples so far, as read-only views. Later samples do not change the returned views."""
+        """Return all samples taken until now, as read-only views. Later samples do not change the returned views."""
         signals = {
             name: np.empty((0, self._sim.num_worlds)) if buffer is None else _view(buffer, self._count)
             for name, buffer in self._buffers.items()

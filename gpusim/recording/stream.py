@@ -1,4 +1,4 @@
-"""Recordings that are written to the disk in blocks of samples, so memory use does not grow during a run."""
+"""Write recordings to the disk in blocks of samples, so memory use does not grow during a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ _MEMORY, _MAX_SAMPLES = 1 << 23, 1024
 """Maximum size of a block, in bytes and in samples."""
 _TIME = "sim.time"
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
-"""Minimum pause between two blocks for a viewer: seconds, and multiple of the time to send the last block."""
+"""Minimum time between two blocks that the recorder sends to a viewer. _LIVE_EVERY is in seconds. _LIVE_PAUSE is a
+multiple of the time to send the last block."""
 
 
 class StreamRecorder:
@@ -49,8 +50,8 @@ class StreamRecorder:
         dtype: floating-point type in the file, "float64" or "float32".
 
     Attributes:
-        layout: names, shapes and units of the recorded numbers.
-        rescued: new path of an unfinished file from an earlier run, or None.
+        layout: names, shapes and units of the recorded signals.
+        rescued: path to which the recorder moved the unfinished file of an earlier run, or None.
 
     Raises:
         UnknownNameError: a signal or the dtype is unknown.
@@ -100,7 +101,7 @@ class StreamRecorder:
         self._closed = False
 
     def _columns_of(self, names: Iterable[str]) -> Array:
-        """Return the column numbers of signals in an observation."""
+        """Return the indices of the observation's columns that contain the signals."""
         slices = self._seen.slices
         return np.array([k for name in names for k in range(slices[name].start, slices[name].stop)], np.int64)
 
@@ -232,7 +233,7 @@ def record(
         dtype: floating-point type in the file, "float64" or "float32".
 
     Returns:
-        The recorder, which holds at most one block of samples in memory.
+        The recorder. It holds at most one block of samples in memory.
 
     Raises:
         UnknownNameError: a signal or the dtype is unknown.

@@ -1,7 +1,7 @@
 """Residuals of the solve, and the worlds that exceed an accuracy limit.
 
-* Joints: the residual is the position error of the rigid rows at the start of the substep. The residual ignores poses
-  that you have just set.
+* Joints: the residual is the position error of the rigid rows at the start of the substep. The residual excludes the
+  errors of poses that you have just set.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
 * Modes and laws: the value is the number of substeps since the start in which the solve did not converge.
 * Voids: the value is the volume of the greatest vapor void in the oil, m3 (actuators/hydraulic/cavitation.py).
@@ -52,7 +52,10 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the volume of the greatest void in the oil. The last bits of the volume contain the index of the void."""
+    """Update the volume of the greatest void in the oil.
+
+    The least significant bits of the volume contain the index of the void.
+    """
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
         for name, first in group.type.voids.items():
@@ -61,7 +64,7 @@ def measure_voids(w: StepBuffers) -> None:
 
 
 def measure_jumps(w: StepBuffers) -> None:
-    """Update the greatest jump of a prescribed motion."""
+    """Update the greatest distance by which a joint jumped to its prescribed path."""
     peak = w.state.arrays["jump_peak"]
     for group in w.groups.values():
         distances = group.type.jump(group, w)
@@ -70,13 +73,13 @@ def measure_jumps(w: StepBuffers) -> None:
 
 
 def measure_spins(w: StepBuffers, angles: Array) -> None:
-    """Update the greatest rotation of a rotor that is too fast for the step."""
+    """Update the greatest rotation, in one substep, of a rotor that is too fast for the step."""
     peak = w.state.arrays["spin_peak"]
     peak[:] = np.maximum(peak, np.max(_tagged(angles.astype(np.float64)), axis=1, initial=0.0))
 
 
 def _errors(w: StepBuffers) -> tuple[Array, Array]:
-    """Return the gap and the greatest rotation error of every constraint, each (num_worlds, constraints)."""
+    """Return the gap (m) and the greatest rotation error of every constraint, each (num_worlds, constraints)."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = np.abs(w.element_value[:, t.rigid_element])
@@ -90,17 +93,20 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
 
 
 def _worst(counts: Array, errors: Array) -> Array:
-    """Return the maximum error of each world, (num_worlds,), or 0 where the mask ``counts`` is False."""
+    """Return each world's maximum error, (num_worlds,). In worlds outside the mask ``counts``, return 0."""
     return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Replace the last bits of each positive value by the index of the value. ``values`` is (num_worlds, n)."""
+    """Write the index of each positive value into the least significant bits of the value.
+
+    ``values`` is (num_worlds, n).
+    """
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
     return np.where(values > 0.0, bits.view(np.float64), values)
 
 
 def constraint_of(peak: float) -> int:
-    """Return the index that :func:`_tagged` wrote into the last bits of a value."""
+    """Return the index that :func:`_tagged` wrote into the least significant bits of a value."""
     return TAG_MASK - (int(np.float64(peak).view(np.uint64)) & TAG_MASK)

@@ -9,7 +9,7 @@ from gpusim.compiler.topology import OUTER, Topology
 from gpusim.typing import Array
 
 ROW_GAP, ROW_ROTATION = 1, 2
-"""Kinds of rigid rows. ROW_GAP: gaps (m). ROW_ROTATION: rotations and couplings."""
+"""Kinds of rigid rows. ROW_GAP is for distances (m). ROW_ROTATION is for rotations and couplings."""
 
 
 class Layout:

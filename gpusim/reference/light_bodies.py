@@ -1,7 +1,7 @@
-"""Constraint rows of bodies that are much lighter than their neighbors, such as links between two imported joints.
+"""Constraint rows of very light bodies, such as the small bodies between two imported joints.
 
 The response of a row to an impulse comes mostly from its light body. The factorization subtracts the response of the
-light body from the pivot, so that only the small response of the heavy bodies remains.
+light body from the pivot. Only the small response of the heavy bodies remains.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIN_FRACTION = 1e-5
 def heavy_share(model: Model) -> Array:
     """Return the fraction of each row's response that comes from heavy bodies, (constraints * block,).
 
-    The function uses the masses of the builder, and ignores later changes.
+    The fractions depend on the masses in the builder, and not on later changes.
     """
     t = model.topology
     mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)

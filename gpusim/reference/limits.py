@@ -13,7 +13,7 @@ counts as open if the error of a locked rotation exceeds JOINT_TOLERANCE (rad). 
 between joints and centers of mass.
 """
 USUAL_LEVER = 0.1
-"""Usual lever (m) for models with all joints at centers of mass."""
+"""Usual lever (m) of a model in which every joint is at a center of mass."""
 CONTACT_TOLERANCE, CONTACT_STREAK = 0.1, 50
 """A sweep has not converged if it changes an impulse by more than CONTACT_TOLERANCE times the greatest load.
 CONTACT_STREAK is the minimum number of consecutive unconverged substeps, because impacts need a few substeps to
@@ -23,7 +23,7 @@ OPEN_LEVERS, OPEN_SUBSTEPS = 25.0, 10
 """A loop counts as broken if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
 substeps."""
 MIN_SPEED = 1e-6
-"""Minimum speed change of the lightest body (m/s). gpusim ignores smaller impulse changes."""
+"""gpusim ignores impulse changes that change the speed of the lightest body by less than MIN_SPEED (m/s)."""
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:

@@ -24,7 +24,7 @@ class PairTables:
         self._row = np.array([row for _, row in custom], dtype=np.int64)
 
     def custom_material(self, a: Array, b: Array) -> Array:
-        """Return the row of each pair in ``ContactTopology.materials``, for pairs with an own material, (n,)."""
+        """Return each pair's row in ``ContactTopology.materials``, (n,), or -1 for a pair without a custom material."""
         if not self._key.size:
             return np.full(a.shape, -1)
         key = a * self.t.num_shapes + b
@@ -34,15 +34,15 @@ class PairTables:
     def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
         """Return the material columns of both shapes, (n,) each.
 
-        A column is an index in the arrays of material parameters. If a pair has an own material, both columns are the
-        column of the pair's material.
+        A column is an index in the arrays of material parameters. If a pair has a custom material, both columns are the
+        column of this material.
         """
         row = self.custom_material(a, b)
         column = self.t.num_shapes + row
         return np.where(row >= 0, column, a), np.where(row >= 0, column, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return the material columns of both shapes for friction, and their combination rule, (n,) each."""
+        """Return three arrays (n,): the material columns of shapes A and B for friction, and the combination rule."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)

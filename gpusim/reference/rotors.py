@@ -20,11 +20,11 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 SYMMETRIC = 1e-3
-"""Maximum deviation of a rotor's inertia from symmetry, as a fraction of its maximum moment of inertia."""
+"""Maximum deviation of a rotor's inertia from symmetry, as a fraction of the rotor's greatest moment of inertia."""
 MIN_SPIN = 0.05
 """Minimum rotation of a rotor in a substep (rad) for which the solver predicts the curvature bias."""
 MAX_NUTATION = 1.0
-"""Maximum n. Rotors with a greater n count as too fast."""
+"""Maximum n (see above). Rotors with a greater n count as too fast for the step."""
 MIN_SWING = 1e-3
 """Rotation of a rotor's axis in a substep above which gpusim warns that the rotor is too fast (rad)."""
 PASSES = 10
@@ -34,7 +34,7 @@ PASSES = 10
 def rotors(model: Model, config: SolverConfig) -> Array:
     """Return the axis of each rotor in the body frame, and the ratio I_axis / (2 I), (bodies + 1, 4).
 
-    All other bodies have zeros. The function uses the inertia of the builder, and ignores later changes.
+    All other bodies have zeros. The result depends on the inertias in the builder, and not on later changes.
     """
     t, result = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
@@ -51,7 +51,7 @@ def rotors(model: Model, config: SolverConfig) -> Array:
 
 
 def _rotor(model: Model, joint: int, body: int) -> Array:
-    """Return a row of :func:`rotors` for a body with one hinge."""
+    """Return the row of :func:`rotors` for a body with one hinge."""
     spec, frames = model.bodies[body], joint_frames(model.joints[joint])
     child = model.joints[joint].child == body
     axis, point = (frames.axes_b[:, 2], frames.point_b) if child else (frames.axes_a[:, 2], frames.point_a)
@@ -70,8 +70,8 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 def rotation_angles(w: Any) -> Array:
     """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
 
-    The angle excludes the spin of a rotor. Exception: the rotor is too fast for the step, and the axis of the rotor
-    rotates.
+    The angle excludes the spin of a rotor. If the rotor is too fast for the step and its axis rotates, the angle
+    includes the spin.
     """
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)
@@ -84,9 +84,10 @@ def rotation_angles(w: Any) -> Array:
 
 
 def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
-    """Find worlds with fast rotors and without contacts, and the rotations of rotors that are too fast for the step.
+    """Return a mask of worlds with fast rotors, and the spins of rotors that are too fast for the step.
 
-    The mask is (worlds,). The rotations (rad) are (worlds, bodies), and 0 for all other bodies.
+    The mask (worlds,) omits worlds with contacts or with rotors that are too fast. The
+    spins in the substep (rad) are (worlds, bodies), and 0 for all other bodies.
     """
     if not w.rotors.any():
         return np.zeros(w.num_worlds, bool), np.zeros((w.num_worlds, 1))

@@ -173,11 +173,11 @@ class StepBuffers:
     # coming substep.
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the command ``name`` of the coming step, (num_worlds, n)."""
+        """Return the values of the command ``name`` in the coming step, (num_worlds, n)."""
         return self.model.acting(self.control, group.control[name]).astype(self.real)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command ``name`` of the last step, (num_worlds, n)."""
+        """Return the values of the command ``name`` in the last step, (num_worlds, n)."""
         return self.state.arrays["command_before"][:, group.control[name]].astype(self.real)
 
     def command(self, group: Group, name: str) -> Array:
@@ -194,7 +194,7 @@ class StepBuffers:
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
-        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. With S = 0, the term is 0.
+        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. If S = 0, the term is 0.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``clamped``.
@@ -219,13 +219,13 @@ class StepBuffers:
         self.coupled_slope[:, at, :count, :count] = slope
 
     def add_friction(self, group: Group, force: Array) -> None:
-        """Add dry friction (N or N m) of a group of actuators."""
+        """Add the dry friction (N or N m) of an actuator group to its axes."""
         impulse = self.kick_time * force
         self.law.rubbing[group.type.name] = group, impulse
         self.law.friction = self.law.friction + self._columns(group, impulse)
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Add the position limits (stops) of a group of actuators to its axes."""
+        """Add the position limits of an actuator group to the axes of the group."""
         law, axis = self.law, group.axis
         law.lower[:, axis] = np.maximum(law.lower[:, axis], lower)
         law.upper[:, axis] = np.minimum(law.upper[:, axis], upper)

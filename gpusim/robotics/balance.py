@@ -2,7 +2,7 @@
 
 At the zero-moment point p, the moment of the ground forces is normal to the ground plane (Vukobratovic 1972; Sardain
 and Bessonnet 2004). Relative to any point o of the plane, p = cross(n, M) / dot(n, F). n is the normal of the plane, F
-is the total force, and M is the moment about o. While the feet neither tip over nor stick to the ground, the
+is the total force, and M is the moment about o. If the feet do not tip over and do not stick to the ground, the
 zero-moment point is inside the support polygon. The support polygon is the convex hull of the contact points.
 """
 
@@ -46,7 +46,7 @@ class Support:
 
     Attributes:
         corners: corners (worlds, n, 2) (m), counterclockwise, in the coordinates of ``axes``. n is the maximum of
-            ``count``. The last corner is repeated as padding.
+            ``count``. Worlds with fewer corners repeat their last corner.
         count: number of corners (worlds,): 0 without contact, 1 for a point, 2 for a line.
         axes: two axes in the plane and the direction up, as rows (worlds, 3, 3), in the world frame. If up is z, the
             two axes are x and y.
@@ -89,14 +89,14 @@ def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) ->
     A support polygon is the convex hull of the contact points of ``bodies``, seen along ``up``.
 
     Args:
-        sim: simulation at its current time. The function simulates a trial step, like
+        sim: simulation at its current time. The call simulates a trial step, like
             :meth:`gpusim.Simulation.contacts`.
         bodies: labels of the feet.
         up: upward direction (3,) in the world frame. Default: opposite to the gravity of each world, or z without
             gravity.
 
     Raises:
-        UnknownNameError: no such body.
+        UnknownNameError: a label belongs to no body of the model.
     """
     return _support(sim, _of_bodies(sim, bodies)[0], _axes(sim, up))
 
@@ -108,7 +108,7 @@ def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp
         sim, bodies, up: as in :func:`support`.
 
     Raises:
-        UnknownNameError: no such body.
+        UnknownNameError: a label belongs to no body of the model.
     """
     contacts, side = _of_bodies(sim, bodies)
     axes = _axes(sim, up)
@@ -141,7 +141,10 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
 
 
 def _zmp_offset(up: Array, force: Array, moment: Array) -> Array:
-    """Return the vector normal to ``up`` from the reference point of ``moment`` to the zero-moment point."""
+    """Return the vector from the reference point of ``moment`` to the zero-moment point.
+
+    The vector is normal to ``up``.
+    """
     normal_force = dot(up, force)
     safe = np.where(normal_force > 0.0, normal_force, np.nan)
     return np.asarray(cross(np.broadcast_to(up, moment.shape), moment) / safe[:, None])
@@ -200,7 +203,10 @@ def _support(sim: Simulation, contacts: Contacts, axes: Array) -> Support:
 
 
 def _hull(points: Array) -> Array:
-    """Return the convex hull of points (n, 2), counterclockwise, without edge points (Andrew's monotone chain)."""
+    """Return the corners of the convex hull of points (n, 2), counterclockwise (Andrew's monotone chain).
+
+    Omit points on edges.
+    """
     ordered = np.unique(points, axis=0)
     if len(ordered) < 3:
         return ordered

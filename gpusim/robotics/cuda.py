@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 DEVICE, WARP = 0, 32
 MAX_THREADS = 1 << 16
-"""Maximum number of threads of a launch."""
+"""Maximum number of threads in one kernel launch."""
 
 
 class CudaSolver(KernelSolver):

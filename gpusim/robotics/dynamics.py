@@ -106,7 +106,7 @@ class Bodies:
         return self._mean(self.velocities(motion)[0])
 
     def velocities(self, motion: Motion) -> tuple[Array, Array]:
-        """Return velocities of centers of mass, and angular velocities, of all nodes, (worlds, nodes, 3) each."""
+        """Return the velocities of all centers of mass, and the angular velocities, (worlds, nodes, 3) each."""
         w = motion.twist[..., 3:]
         return motion.twist[..., :3] + cross(w, self.arm), w
 
@@ -120,7 +120,7 @@ class Bodies:
         return np.concatenate([force.sum(axis=1), about.sum(axis=1)], axis=-1)
 
     def _loads(self, motion: Motion, acceleration: Array, gravity: Array) -> tuple[Array, Array]:
-        """Return the forces at the centers of mass and the torques for a motion, (worlds, nodes, 3) each."""
+        """Return the force at each node's center of mass, and the torque, for a motion, (worlds, nodes, 3) each."""
         spatial = motion.bias + np.matmul(self.k.masks.path, self.k.columns * acceleration[..., None])
         v, w = self.velocities(motion)
         angular = spatial[..., 3:]

@@ -48,7 +48,10 @@ class Pair:
         return np.asarray(self.k.rotation[:, node] @ vector) if node >= 0 else np.broadcast_to(vector, (worlds, 3))
 
     def point_motion(self, node: int, point: Array) -> tuple[Array, Array, Array, Array]:
-        """Return velocity, angular velocity, acceleration and angular acceleration (for a = 0) of a point on a node."""
+        """Return the velocity, angular velocity, acceleration and angular acceleration of a point on a node.
+
+        The accelerations are for generalized accelerations of zero.
+        """
         if node < 0 or self.motion is None:
             none = np.zeros((self.k.posture.shape[0], 3))
             return none, none, none, none
@@ -157,8 +160,8 @@ class RotationRate:
 class Sum:
     """Weighted sum of scalar coordinates of the tree, minus an offset.
 
-    ``at`` contains the coordinates' indices in the posture, and ``rate`` their indices in the velocities. With
-    ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``, where q is the first coordinate.
+    ``at`` contains the indices of the coordinates in the posture. ``rate`` contains their indices in the velocities.
+    With ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``, where q is the first coordinate.
     """
 
     at: Array

@@ -1,4 +1,4 @@
-"""Frames by name, and the posture of a model's initial poses."""
+"""Find frames by name, and compute the posture of a model's initial poses."""
 
 from __future__ import annotations
 

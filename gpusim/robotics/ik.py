@@ -33,9 +33,9 @@ class Report:
     """Errors and convergence of a solution of the inverse kinematics.
 
     Attributes:
-        error: task name -> error (worlds, n) (m and rad), the target minus the value.
-        residual: task name -> norm (worlds,) of the error, without components of zero weight. In the norm, 1 rad counts
-            as much as 1 m.
+        error: task name -> error (worlds, n) (m and rad). The error is the target minus the value.
+        residual: task name -> norm (worlds,) of the error. Components with zero weight do not count. In the norm, 1 rad
+            counts as much as 1 m.
         loops: largest residual (worlds,) of closed loops and couplings, 0 without loops and couplings.
         step: largest component (worlds,) (m or rad) of the last step.
         at_limit: whether each coordinate is at a limit, (worlds, freedoms).
@@ -66,7 +66,7 @@ class IK:
         tasks: tasks with different names.
         damping: minimum damping. A joint hardly moves if (lever arm) * sqrt(weight) is below ``damping``. The lever arm
             is in m, or 1 for rotations.
-        limits: respect the joints' limits.
+        limits: whether the postures must respect the joints' limits.
         locked: labels of joints, or of floating bodies, that must keep their positions.
 
     Raises:
@@ -176,7 +176,7 @@ class IK:
         return q, self._report(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
 
     def _checked_inputs(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
-        """Return start and targets as arrays of all worlds."""
+        """Return the starting postures and the targets as arrays with one row for each world."""
         tasks = [*self.tasks, *self.postures]
         for name in targets:
             if name not in {t.name for t in tasks}:
@@ -200,7 +200,7 @@ class IK:
         return q, {task.name: task.target(given[task.name], worlds) for task in tasks}
 
     def _rows(self, q: Array, aims: dict[str, Array]) -> tuple[Array, Array]:
-        """Return errors (worlds, rows) and their Jacobian (worlds, rows, freedoms)."""
+        """Return the errors of all rows (worlds, rows) and their Jacobian (worlds, rows, freedoms)."""
         k = self.tree.at(q)
         bodies = Bodies(k, self.tree.inertias)
         residual, rows, _ = evaluate(self.tree.locked, k)
@@ -212,14 +212,14 @@ class IK:
         return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
 
     def _pull(self, q: Array, aims: dict[str, Array]) -> Array:
-        """Return the sum of weight * difference over the posture tasks of each level, (levels, worlds, freedoms)."""
+        """Return, for each level, the sum of weight * difference over its posture tasks, (levels, worlds, freedoms)."""
         out = np.zeros((self.layout.levels, q.shape[0], self.tree.freedoms))
         for t in self.postures:
             out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])
         return out
 
     def _limit_distances(self, q: Array) -> tuple[Array, Array]:
-        """Return the changes that would move each coordinate to its lower and upper limit, (worlds, freedoms) each."""
+        """Return the changes of each coordinate to its lower limit, and to its upper limit, (worlds, freedoms) each."""
         at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
         high = -low

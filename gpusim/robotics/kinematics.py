@@ -1,10 +1,11 @@
 """Kinematics of a tree in given postures: body poses and Jacobian columns, batched over worlds.
 
-Every generalized velocity of the tree has a *column*. The column is the spatial velocity of the moved bodies in world
-axes if the generalized velocity is 1. A spatial velocity consists of the velocity at the reference point and the
+Every generalized velocity of the tree has a *column*. The column is the spatial velocity, in world axes, of the bodies
+that move if this generalized velocity is 1. A spatial velocity consists of the velocity at the reference point and the
 angular velocity. The reference point is fixed in space. For accuracy, the reference point is at the origin of the first
-node. The Jacobian of a point on a body contains the columns of all velocities that move the body. The columns are
-converted to the point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2 and 4.
+node. The Jacobian of a point on a body contains the columns of all velocities that move the body. Each column is
+converted from the reference point to this point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2
+and 4.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Masks:
 
     Attributes:
         path: matrix (nodes, freedoms), 1 if the velocity moves the node.
-        owner: node whose joint has the velocity, (freedoms,).
+        owner: index of the node whose joint has the velocity, (freedoms,).
         carrier: matrix (freedoms, freedoms). ``carrier[i, j]`` is 1 if velocity j moves the axis of velocity i.
         is_rotation: whether each velocity is a rotation, (freedoms,).
         subtree: matrix (nodes, nodes). ``subtree[i, j]`` is 1 if node j is node i or a descendant of node i.

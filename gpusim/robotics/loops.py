@@ -63,7 +63,7 @@ def closing_elements(model: Model, forest: Forest) -> list[Element]:
 
 
 def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: str) -> Sum:
-    """Return a weighted sum of coordinates as an element.
+    """Return an element that is a weighted sum of coordinates.
 
     Raises:
         ModelError: a coordinate belongs to a closing joint or is a component of a ball joint's rotation.
@@ -82,9 +82,9 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return each sum that a coupling keeps constant, and the value of the sum.
+    """Return each sum that a coupling keeps constant, and the constant.
 
-    The value is None if the coupling keeps the sum of the initial pose. Omit couplings with joints of other trees.
+    The constant is None if it is the value of the sum in the initial pose. Omit couplings with joints of other trees.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [

@@ -1,6 +1,6 @@
 """Inverse kinematics with the kernel robotics/robotics.cu.
 
-This file makes the tables of the tree and tasks, and calls the kernel.
+This file builds the kernel's tables of the tree and the tasks, and calls the kernel.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _of_elements(elements: list[Element]) -> dict[str, Array]:
 
 
 def _goal(task: Task) -> tuple[int, int, Array, Array]:
-    """Return the kind, node, point and quaternion of a task."""
+    """Return the kind, node, point and quaternion of a task for the kernel."""
     if isinstance(task, PoseTask):
         return POSE, task.frame_at.node, task.frame_at.point, task.frame_at.quaternion
     if isinstance(task, PointTask):
@@ -150,7 +150,7 @@ class KernelSolver(ABC):
         }  # fmt: skip
 
     def _of_goals(self) -> dict[str, Array]:
-        """Return the kernel's tables of all tasks except posture tasks, and of the rows of the task errors."""
+        """Return the kernel's tables of the tasks (except posture tasks) and of the rows of their errors."""
         goals = [_goal(t) for t in self.ik.tasks]
         names = ("goal_kind", "goal_node", "goal_point", "goal_frame")
         columns = {name: np.array([goal[k] for goal in goals]) for k, name in enumerate(names)}
@@ -165,7 +165,7 @@ class KernelSolver(ABC):
         return columns | starts | {"goal_row": rows}
 
     def _groups(self) -> list[list[int]]:
-        """Return the groups of rows that each velocity affects, in ascending order."""
+        """Return, for each velocity, the groups of rows that it affects, in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
         no_velocity = np.zeros(self.tree.freedoms, bool)
 
@@ -186,7 +186,10 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Merge adjacent groups of rows of one level into sequences."""
+        """Merge adjacent groups of rows into sequences, for each velocity.
+
+        All rows of a sequence have the same level.
+        """
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []
         for groups in moved:
@@ -206,14 +209,14 @@ class KernelSolver(ABC):
         """Run the kernel.
 
         Args:
-            robot: parameters of the kernel. The method writes the addresses of the arrays into ``robot``.
+            robot: parameters of the kernel. On return, ``robot`` contains the addresses of the arrays.
             arrays: input and output arrays of all worlds. After the call, the output arrays contain the results.
         """
 
     def solve(
         self, q: Array, aims: Mapping[str, Array], iterations: int, last_steps: int
     ) -> tuple[Array, dict[str, Array], Array, Array]:
-        """Return postures, task errors by name, largest loop residuals, and largest components of the last step.
+        """Return postures, errors of each task, largest loop residuals, and largest components of the last step.
 
         Args:
             q: starting postures (worlds, size), not modified.

@@ -1,4 +1,4 @@
-"""Spanning forest of a model's joints. Each joint in the forest adds one body to a tree, and *carries* this body.
+"""Spanning forest of a model's joints. Each joint in the forest adds one body to a tree. The joint *carries* this body.
 
 A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
 along an axis, a rotation about an axis, or a free rotation (ball).
@@ -24,7 +24,7 @@ QUATERNION, POSE = "quaternion", "pose"
 
 @dataclass(frozen=True)
 class Motion:
-    """Elementary motion: its kind, its axis (3,) in the joint frame, and its first index in posture and velocities."""
+    """Elementary motion: kind, axis (3,) in the joint frame, and first index in the posture and in the velocities."""
 
     kind: int
     axis: Array
@@ -45,11 +45,11 @@ class Node:
         body: index in the model.
         parent: node that carries this node, -1 for the world.
         joint: index in the model, -1 for a floating body.
-        reverse: whether the joint's child carries the joint's parent.
+        reverse: whether the joint adds its parent body to the tree, and not its child body.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
         before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
         after: position (3,) and rotation (3, 3) of the body frame in the joint frame on this body.
-        at, rate: first index in the posture, and first index in the velocities.
+        at, rate: index of the node's first number in the posture, and of its first velocity.
         is_kinematic: whether the body is kinematic.
     """
 
@@ -79,7 +79,7 @@ class Forest:
 
 
 def spans(joint: JointSpec) -> bool:
-    """Return whether a joint may carry a body: whether the joint coordinates determine the pose of the body."""
+    """Return whether a joint can carry a body. The joint coordinates must determine the pose of this body."""
     kind = joint_type(joint.kind)
     coordinate_kinds = set(kind.kinds(joint)[: kind.moves(joint)])
     plain = coordinate_kinds <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
@@ -90,11 +90,11 @@ def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
     The roots of the trees are the world and the kinematic bodies, which float. Each remaining group of connected bodies
-    has one floating body as its root. Candidates for the root, in order: ``base``, the child of a free joint, a body
-    that is not the child of a carrying joint, the first body.
+    has one floating body as its root. Candidates for the root, in order of preference: ``base``, the child of a free
+    joint, a body that is not the child of a carrying joint, the group's first body.
 
     Raises:
-        UnknownNameError: no body of that label.
+        UnknownNameError: the model has no body with the label ``base``.
     """
     chosen = _group_of(model, model.index("body", base)) if base is not None else set(range(len(model.bodies)))
     first = [] if base is None else [model.index("body", base)]
@@ -124,7 +124,7 @@ def _within(joint: JointSpec, chosen: set[int]) -> bool:
 
 
 def _group_of(model: Model, body: int) -> set[int]:
-    """Return the bodies that joints connect with a body, except connections through the world."""
+    """Return all bodies that joints connect with a body. Connections through the world do not count."""
     joined: dict[int, set[int]] = {}
     for spec in model.joints:
         if joint_type(spec.kind).holds and WORLD not in (spec.parent, spec.child):
@@ -202,6 +202,6 @@ def _carry(forest: Forest, number: dict[int, int], model: Model, joint: int, rev
 
 
 def _snapped(axis: Array) -> Array:
-    """Remove round-off from an axis."""
+    """Replace components of an axis that are almost 0, 1 or -1 by these exact values."""
     near = np.where(np.abs(axis) < 1e-15, 0.0, axis)
     return np.asarray(np.where(np.abs(np.abs(near) - 1.0) < 1e-15, np.sign(near), near))

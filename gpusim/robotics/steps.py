@@ -9,7 +9,7 @@ these levels. In dual form, with the diagonal matrix G = 1/(D + p):
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
 C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
-1/w). y contains the forces on the rows of C.
+1/w). y contains one force for each row of C.
 
 If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D =
 damping^2 + sum of factor |force| |column of J| grows with the forces, and the steps contract to the nearest pose. If a
@@ -34,19 +34,23 @@ OWN_CURVATURE = 0.1
 KEPT_CURVATURE = 0.25
 """Factor of |y| |column| in the damping D of a level, for rows of higher levels."""
 RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
-"""Factor on the damping after a step that reverses the last step, factor after other steps, and maximum product."""
+"""The damping D is multiplied by RAISED after a step that reverses the last step, and by LOWERED after all other steps.
+MAX_CAUTION limits the product of these factors."""
 MAX_PASSES = 4
 """Maximum number of solves per step."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
-"""A level may cause an error of LEAK (m and rad) plus LEAK_SHARE times the improvement in each higher level."""
+"""In each higher level, a level may cause an error of LEAK (m and rad) plus LEAK_SHARE times the higher level's
+improvement."""
 FINISHING, FINER = 2, 1e-4
-"""Number of last steps per level that strictly protect the levels above, and factor on LEAK in each last step."""
+"""In the last FINISHING steps per level, the solver protects the levels above more strictly. Each of these steps
+multiplies LEAK by FINER."""
 MAX_WAY = 1.0
-"""Maximum norm (m and rad) of the errors of a level after the first priority. ``_clip_errors`` scales larger errors."""
+"""Maximum norm (m and rad) of the errors of a level, except levels of the first priority. ``_clip_errors`` scales
+larger errors."""
 AT_LIMIT = 1e-9
-"""With several priorities, a coordinate moves to its limit if the distance to the limit is below this value."""
+"""With several priorities, a coordinate closer to its limit than this distance moves to the limit."""
 MAX_ROTATION = 1.0
-"""Maximum rotation (rad) of a joint in one step by one level after the first priority."""
+"""Maximum rotation (rad) of a joint in one step by one level, except levels of the first priority."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ class Layout:
 
 
 def finishing_steps(level: int, iterations: int) -> int:
-    """Return how many of the last steps strictly protect the results of the levels above ``level``."""
+    """Return the number of last steps that strictly protect the levels above ``level``."""
     return min((iterations + 1) // 2, FINISHING * (level - 1))
 
 
@@ -207,7 +211,7 @@ class Steps:
         return step
 
     def _clip_errors(self, error: Array) -> Array:
-        """Scale down the errors of each level, except the first priority, to a norm of at most ``MAX_WAY``."""
+        """Limit the norm of each level's errors to ``MAX_WAY``, except for closed loops and the first priority."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
             level_rows = slice(o.above(level), o.above(level + 1))

@@ -84,7 +84,8 @@ class PoseTask(FrameTask):
         frame: label of a body or a site.
         weight: weights of the six squared errors: position (x, y, z in the world frame, m) and rotation vector (rad).
             A single number applies to all six components.
-        priority: 1 comes first. Tasks with later priorities use the freedom that earlier priorities leave.
+        priority: 1 comes first. Tasks with later priorities use only motions that do not affect tasks with earlier
+            priorities.
         name: name in targets and reports. Default: the frame's label.
 
     The target is a position and a quaternion (xyzw), (7,) or (worlds, 7), or a Transform.
@@ -195,7 +196,9 @@ class ComTask(FrameTask):
 
 
 class PostureTask(Task):
-    """Task that pulls the joints to a posture. By default, the task uses only the freedom that all other tasks leave.
+    """Task that pulls the joints to a posture.
+
+    By default, the task uses only motions that do not affect the other tasks.
 
     Args:
         posture: posture of the tree, (size,) or (worlds, size). Default: the tree's posture ``start``.

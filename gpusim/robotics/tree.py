@@ -41,7 +41,7 @@ class Tree(NamesMoved):
     a ball joint has a quaternion (xyzw, any nonzero length). A floating body has the pose of its frame: position (3)
     and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``. A ball joint has three
     velocities, in the parent's joint frame. A floating body has the velocity of its frame's origin and its angular
-    velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) is for one
+    velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) describes one
     world. Units are SI, and vectors are in the world frame.
 
     Each joint of the tree adds one body to the tree. The joint *carries* this body. All other joints may close loops,
@@ -51,14 +51,14 @@ class Tree(NamesMoved):
         model: a finalized model.
         base: label of a body. The tree then contains only ``base`` and all bodies that joints connect to ``base``. If
             no joint connects the tree to the world, and the tree has no kinematic body, the tree floats. By default,
-            the tree contains all bodies of the model. Each group of bodies without a connection to the world has a
-            floating body.
+            the tree contains all bodies of the model. If joints do not connect a group of bodies to the world, one body
+            of the group is a floating body.
 
     Attributes:
-        carriers: labels of the joints that carry bodies, and labels of the floating bodies, in the order of the
-            columns. The labels are arguments of :meth:`slice` and :meth:`rate_slice`.
-        names: names of the numbers in a posture, such as ``"<joint>"`` for one number, ``"<joint>_0"`` ... for several,
-            ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
+        carriers: labels of the joints that carry bodies and of the floating bodies, in the order of the columns. The
+            labels are arguments of :meth:`slice` and :meth:`rate_slice`.
+        names: one name for each number in a posture, such as ``"<joint>"`` for one number, ``"<joint>_0"`` ... for
+            several, ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
         rates: names of the velocities. Jacobian columns, mass matrix rows and columns, and forces have the same names.
             Examples: ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
         size, freedoms: lengths of ``names`` and ``rates``.
@@ -67,7 +67,7 @@ class Tree(NamesMoved):
         lower, upper: limits (freedoms,) of the coordinate that belongs to each velocity, infinite without a limit.
 
     Raises:
-        UnknownNameError: no such body.
+        UnknownNameError: the model has no body with the label ``base``.
     """
 
     def __init__(self, model: Model, base: str | None = None) -> None:
@@ -99,7 +99,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in postures and in ``names``.
 
         Raises:
-            UnknownNameError: no floating body of the tree and no joint that carries a body has this label.
+            UnknownNameError: the label belongs to neither a floating body of the tree nor a joint that carries a body.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
@@ -108,7 +108,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in velocities, forces, Jacobians, mass matrix and ``rates``.
 
         Raises:
-            UnknownNameError: no floating body of the tree and no joint that carries a body has this label.
+            UnknownNameError: the label belongs to neither a floating body of the tree nor a joint that carries a body.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.rate, node.rate + sum(m.freedoms for m in node.motions))
@@ -352,7 +352,7 @@ class Tree(NamesMoved):
     ) -> Array:
         """Return the generalized forces (worlds, freedoms) that the accelerations ``a`` require under gravity.
 
-        The method ignores the loads of joints that close loops.
+        The forces do not include the loads of joints that close loops.
 
         Args:
             q: postures. A single ``q``, ``v`` or ``a`` applies to all worlds.
@@ -425,7 +425,7 @@ class Tree(NamesMoved):
 
     @property
     def _worlds(self) -> int:
-        """Return 1, or the number of worlds of the tree's parameters."""
+        """Return the number of worlds for which the tree has parameters, or 1."""
         return int(max(self.inertias.mass.shape[0], self._own_inertia.shape[0], self.inertias.gravity.shape[0]))
 
     def _broadcast(self, q: Any, v: Any) -> tuple[Array, Array]:

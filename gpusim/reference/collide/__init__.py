@@ -4,5 +4,5 @@ A shape (shapes.py) has a support function. The feature that faces a given direc
 the shape. The distance or penetration depth of two convex shapes follows from their Minkowski difference
 (separation.py). The contact points are the corners of the overlap between the facing features of both shapes
 (manifolds.py). Half spaces and height fields have no support function, so ground.py computes their contact points.
-pairs.py is the entry point. For many pairs of shape kinds, the kernels have a specialized routine.
+pairs.py is the entry point. For many combinations of two shape kinds, the CUDA kernels use a specialized routine.
 """

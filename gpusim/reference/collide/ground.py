@@ -37,14 +37,14 @@ CONE = 0.985
 """Cosine of 10 degrees. A point joins the manifold of the deepest point if their normals differ by at most 10
 degrees."""
 LOWEST = 1e-3
-"""Maximum height above the lowest point of the shape for a point that starts a manifold, relative to the shape's
-size."""
+"""Maximum height of the first point of a manifold above the shape's lowest point, relative to the shape's size."""
 STEP = 2e-4
-"""Minimum rise of the ground that blocks a sliding shape, relative to the shape's size."""
+"""If the ground rises by more than this height, it blocks a sliding shape. The height is relative to the shape's
+size."""
 SAME = 1e-3
 """Distance below which two points are merged, relative to the shape's size."""
 LEAN = 1e-3
-"""Sine of the angle tolerance for normals of the surface."""
+"""Sine of the angle tolerance in the test whether a vector is a normal of the surface."""
 INSIDE = 1e-9
 """Distance tolerance of the test whether a point is inside a triangle, relative to the grid spacing."""
 _PRISM = Faces(
@@ -76,7 +76,7 @@ def on_half_space(center: Array, rotation: Array, b: Posed, margin: float) -> Ma
 
 
 def bounds(shape: Convex, center: Array, rotation: Array) -> tuple[Array, Array]:
-    """Return the lower and upper corners of a shape's bounding boxes, (n, 3) each.
+    """Return the lower and upper corners of the bounding boxes of one shape in n poses, (n, 3) each.
 
     ``center`` (n, 3) and ``rotation`` (n, 3, 3) are the poses of the shape.
     """
@@ -87,7 +87,7 @@ def bounds(shape: Convex, center: Array, rotation: Array) -> tuple[Array, Array]
 
 @dataclass
 class Triangle:
-    """Triangle of a height field: corners (3, 3), unit normal, edge numbers.
+    """Triangle of a height field: corners (3, 3), unit normal and indices of the edges.
 
     Corners are counterclockwise seen from above.
     """
@@ -103,11 +103,11 @@ class Triangle:
 
     @property
     def loop(self) -> Loop:
-        """Return the triangle as a loop, seen from above."""
+        """Return the projection of the triangle on the plane z = 0."""
         return Loop(self.corner[:, :2], self.edges)
 
     def lateral_distance(self, x: Array) -> float:
-        """Return the horizontal distance of a point (3,) from the triangle. Points inside have a negative distance."""
+        """Return the horizontal distance of a point (3,) from the triangle's edges, negative inside."""
         return float(max((x[:2] - p) @ outward for p, outward, _ in sides(self.loop)))
 
 
@@ -152,7 +152,7 @@ class Field:
         return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
 
     def has_normal(self, x: Array, n: Array) -> bool:
-        """Return whether the surface near x is below the plane through x that has the normal n."""
+        """Return whether the surface near x is below the plane that goes through x and has the normal n."""
         space = 1e-6 * float(self._spacing.sum())
         for t in self.around(x, space):
             to = t.corner - x
@@ -198,9 +198,9 @@ class ContactPoint:
 def on_height_field(
     field: HeightField, center: Array, rotation: Array, b: Posed, margin: float, max_count: int
 ) -> list[Manifold]:
-    """Return contact points of a height field (A) and a convex shape whose gap is at most ``margin``.
+    """Return the contact points whose gap is at most ``margin``, for a height field (A) and a convex shape.
 
-    The function returns at most ``max_count`` manifolds, the deepest first.
+    The result has at most ``max_count`` manifolds, the deepest first.
     """
     ground = Field(field)
     body = Posed(b.shape, rotation.T @ (b.center - center), rotation.T @ b.rotation)
@@ -211,7 +211,7 @@ class Surface(Protocol):
     """Surface of a height field or a triangle mesh, in the frame of the field or mesh."""
 
     def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
-        """Return whether the surface at q blocks a shape that slides along the contact ``other``.
+        """Return whether the surface at q blocks the shape when it slides along the contact ``other``.
 
         The shape also touches the surface at ``x``.
         """
@@ -220,7 +220,7 @@ class Surface(Protocol):
 def manifolds_of(
     ground: Surface, found: list[ContactPoint], center: Array, rotation: Array, body: Posed, max_count: int
 ) -> list[Manifold]:
-    """Group the points ``found`` into manifolds, at most ``max_count``."""
+    """Group the points ``found`` into at most ``max_count`` manifolds."""
     known: list[tuple[ContactPoint, list[ContactPoint]]] = []
     remaining = seeds = found
     for _ in range(2 * MANIFOLDS):
@@ -241,13 +241,13 @@ def manifolds_of(
 
 
 def _is_lowest(position: Array, n: Array, body: Posed) -> bool:
-    """Return whether a point is one of the lowest points of the shape along n."""
+    """Return whether a point is one of the shape's lowest points, if n points upwards."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
     return bool((position - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
 
 def _blocks(ground: Surface, body: Posed, other: ContactPoint, x: ContactPoint) -> bool:
-    """Return whether the ground at x blocks a shape that slides along another contact."""
+    """Return whether the ground at contact x blocks the shape when it slides along the contact ``other``."""
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.position, up, body):
         return True
@@ -306,7 +306,7 @@ def _all_points(ground: Field, body: Posed, margin: float, max_count: int) -> li
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[ContactPoint], float]:
-    """Return contact points inside a triangle, and a lower bound of the gaps at the triangle's rim."""
+    """Return contact points inside a triangle, and a lower bound of the gaps on the triangle's edges."""
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     min_gap = float(t.height(lowest))
@@ -343,7 +343,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 def _past_ridge(
     ground: Field, t: Triangle, x: Array, radius: float, feature: int, of_shape: bool
 ) -> ContactPoint | None:
-    """Return the contact between the nearest edge or corner and a point (3,) of the core that is beyond a ridge."""
+    """Return the contact of the core's point ``x`` (3,) with the nearest edge or corner of the triangle."""
     weights, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = weights[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance
@@ -372,7 +372,7 @@ def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: fl
 
 
 def _outward(solid: Array) -> Array:
-    """Return the unit normals (5, 3) of a prism's faces."""
+    """Return the outward unit normals (5, 3) of a prism's faces."""
     loops = [solid[_PRISM.polygon(f)] for f in range(5)]
     normal = np.array([np.cross(p[1] - p[0], p[2] - p[0]) for p in loops])
     return normal / np.linalg.norm(normal, axis=1, keepdims=True)

@@ -1,8 +1,8 @@
 """Contact points of two convex shapes, from their facing features.
 
-The code projects both features onto a plane perpendicular to the normal. Each corner of the overlap of the two polygons
-is a contact point with a gap. If the overlap has more than four corners, the narrow phase keeps four corners that span
-a large area. The feature number of a corner does not change from step to step.
+The narrow phase projects both features onto a plane perpendicular to the normal. Each corner of the overlap of the two
+polygons is a contact point with a gap. If the overlap has more than four corners, the narrow phase keeps four corners
+that span a large area. The feature number of a corner does not change from step to step.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SLACK = 1e-7
 TIE = 1e-6
 """Difference below which two gaps or distances count as equal, relative to the extent of the shapes."""
 PASSING = 1e-5
-"""Maximum difference between the gap of crossing edges that touch and the smallest gap, relative to the extent of the
-shapes."""
+"""Two edges that cross get a contact point if their gap exceeds the smallest gap by at most PASSING. PASSING is
+relative to the extent of the shapes."""
 PARALLEL_SINE = 0.02
-"""Sine of 1.1 degrees. Segments with an angle below 1.1 degrees touch along a line."""
+"""Sine of 1.1 degrees. Two segments touch along a line if the angle between them is below 1.1 degrees."""
 FEATURES = 65536
 NEAREST = 65535
 
@@ -43,7 +43,7 @@ class Manifold:
 
 @dataclass
 class Loop:
-    """Convex polygon in a plane: counterclockwise corners (n, 2), and the number of the edge after each corner."""
+    """Convex polygon in a plane: counterclockwise corners (n, 2), and the index of the edge after each corner."""
 
     corner: Array
     edge: list[int]
@@ -84,7 +84,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return a point, the outward normal and the number of each edge.
+    """Return one tuple for each edge: a point of the edge, the outward normal and the edge's index.
 
     A loop with two corners is a line segment. The two normals of a segment point along the segment.
     """
@@ -171,7 +171,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
     """Return all corners of the overlap: positions in the plane (n, 2), gaps (n,) and feature numbers.
 
-    The function skips points with a gap above ``limit``.
+    Skip points with a gap above ``limit``.
     """
     slack = SLACK * pair.extent
     (p, loop_a), (q, loop_b) = _facing(pair, found, 0), _facing(pair, found, 1)
@@ -220,7 +220,7 @@ def _heights_of_a(pair: Pair, found: Approach, position: Array, gap: Array) -> A
 
 
 def unique(features: list[int]) -> list[int]:
-    """Increase repeated feature numbers until all numbers differ, and return the numbers."""
+    """Return the feature numbers, with repeated numbers increased until all numbers differ."""
     made: list[int] = []
     for number in features:
         while number in made:

@@ -24,13 +24,13 @@ INSIDE = 1e-6
 FLAT = 1e-6
 """Angle tolerance (sine) of the test whether a point is on a plane."""
 LOOK = 1e-3
-"""Distance from an open edge at which the code looks for other triangles, relative to the shape's size."""
+"""Distance from an open edge at which the narrow phase searches for other triangles, relative to the shape's size."""
 _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]), normal=np.zeros((2, 3)))
 
 
 @dataclass
 class Triangle:
-    """Triangle ``number``: corners (3, 3), and unit normal towards the shape."""
+    """Triangle with the index ``number``: corners (3, 3), and unit normal towards the shape."""
 
     number: int
     corner: Array
@@ -57,7 +57,7 @@ class Triangle:
         return levels
 
     def aside(self, k: int, x: Array) -> Array:
-        """Return the perpendicular vectors from edge k to points, (n, 3)."""
+        """Return the shortest vectors from the line of edge k to points, (n, 3)."""
         edge = self.corner[(k + 1) % 3] - self.corner[k]
         to = x - self.corner[k]
         across: Array = to - np.outer(to @ edge / (edge @ edge), edge)
@@ -105,7 +105,7 @@ class Ground:
         return bool(square.min() <= distance * distance)
 
     def continues(self, x: Array, outward: Array) -> bool:
-        """Return whether other triangles exist beyond the point x of a border edge, in the direction ``outward``."""
+        """Return whether the mesh continues beyond the point x of a border edge, in the direction ``outward``."""
         look = LOOK * self.size
         return self.is_near(x + look * outward, 0.1 * look)
 
@@ -169,9 +169,9 @@ class Ground:
 def on_triangle_mesh(
     mesh: TriangleMesh, center: Array, rotation: Array, b: Posed, margin: float, max_count: int
 ) -> list[Manifold]:
-    """Return contact points of a triangle mesh (A) and a convex shape whose gap is at most ``margin``.
+    """Return the contact points whose gap is at most ``margin``, for a triangle mesh (A) and a convex shape.
 
-    The function returns at most ``max_count`` manifolds, the deepest first.
+    The result has at most ``max_count`` manifolds, the deepest first.
     """
     body = Posed(b.shape, rotation.T @ (b.center - center), rotation.T @ b.rotation)
     ground = Ground(mesh, body, margin)
@@ -185,7 +185,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[ContactPoint], bool]:
-    """Return the contact points inside the triangle, and whether the caller can ignore the triangle's edges."""
+    """Return the contact points inside the triangle, and True if the caller can ignore the triangle's edges."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     min_gap = float(t.height(lowest))

@@ -29,7 +29,7 @@ def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower:
 
 
 def shape_bounds(shape: Shape, center: Array, rotation: Array) -> tuple[Array, Array]:
-    """Return the lower and upper corners of a shape's bounding boxes, (n, 3) each.
+    """Return the lower and upper corners of the bounding boxes of one shape in n poses, (n, 3) each.
 
     ``center`` (n, 3) and ``rotation`` (n, 3, 3) are the poses of the shape.
     """
@@ -51,13 +51,13 @@ def shape_bounds(shape: Shape, center: Array, rotation: Array) -> tuple[Array, A
 
 
 def find_manifold(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
-    """Return the contact points of two shapes, or None if the shapes only graze or their gap exceeds ``margin``.
+    """Return the contact points of two shapes. If the shapes only graze or their gap exceeds ``margin``, return None.
 
     Args:
         a, b: shapes, at least one of them convex.
         pose_a, pose_b: world poses.
         margin: maximum gap of a contact point, m.
-        guess: normal of the last step in the frame of A, (3,). The function writes the new normal to ``guess``.
+        guess: normal of the last step in the frame of A, (3,). On return, ``guess`` contains the new normal.
             ``guess`` affects only the speed of the search.
     """
     return next(iter(find_manifolds(a, pose_a, b, pose_b, margin, guess, 1)), None)
@@ -66,7 +66,7 @@ def find_manifold(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float,
 def find_manifolds(
     a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, max_count: int
 ) -> list[Manifold]:
-    """Return up to ``max_count`` manifolds, the deepest first, with normals that differ by over 10 degrees."""
+    """Return up to ``max_count`` manifolds, deepest first. Their normals differ by more than 10 degrees."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in find_manifolds(b, pose_b, a, pose_a, margin, guess, max_count)]
     body = Posed(b, *pose_b)
@@ -124,17 +124,17 @@ def find_all_manifolds(
 ) -> None:
     """Compute the contact points of n pairs.
 
-    If the list contains a pair k times, the function returns up to k manifolds of this pair, the deepest first.
+    If the list contains a pair k times, the pair gets up to k manifolds, the deepest first.
 
     Args:
         shapes: shapes of the model.
         position: (worlds, shapes, 3) positions of the shapes, m.
         rotation: (worlds, shapes, 9) rotation matrices of the shapes.
-        world: (n,) world of each pair.
-        pair: (n, 2) both shapes of each pair.
+        world: (n,) index of each pair's world.
+        pair: (n, 2) indices of the two shapes of each pair.
         margin: (n,) maximum gap of a contact point, m.
-        guess: (n, 4) normal of the last step (first 3 numbers). The function updates ``guess``.
-        count: (n,) number of contact points of each pair. The function writes ``count`` and all arrays below.
+        guess: (n, 4) normal of the last step (first 3 numbers). On return, ``guess`` contains the new normals.
+        count: (n,) number of contact points of each pair. ``count`` and all arrays below are outputs.
         normal: (n, 3) unit normal from the first shape to the second, world frame.
         points_a: (n, 4, 3) points on the first shape, world frame, m.
         points_b: (n, 4, 3) points on the second shape, world frame, m.
@@ -157,7 +157,10 @@ def find_all_manifolds(
 
 
 def runs(world: Array, pair: Array) -> list[tuple[int, int]]:
-    """Return the start and the length of each sequence of equal pairs. ``world`` is (n,), and ``pair`` is (n, 2)."""
+    """Return the first index and the length of each sequence of equal pairs.
+
+    ``world`` is (n,), and ``pair`` is (n, 2).
+    """
     keys = np.column_stack([world, pair])
     starts = np.flatnonzero(np.concatenate([[True], np.any(keys[1:] != keys[:-1], axis=1)]))
     return list(zip(starts.tolist(), np.diff(starts, append=len(keys)).tolist(), strict=True))

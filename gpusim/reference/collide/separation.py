@@ -1,9 +1,9 @@
 """Distance or penetration depth of two convex shapes, and the contact normal.
 
-The code works with the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the origin.
-If the origin is inside C, the shapes overlap. For overlapping shapes, the vector from the origin to the nearest point
-on the boundary of C is the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal
-n from A to B. The maximum of ``separation`` over all normals is the gap of the shapes.
+The narrow phase uses the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the
+origin. If the origin is inside C, the shapes overlap. The vector from the origin to the nearest boundary point of C is
+then the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. The
+maximum of ``separation`` over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
 overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001).
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 TOUCHING = 1e-8
 """Distance below which two cores count as overlapping, relative to the extent of the shapes."""
 ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
-"""Accuracy of the depth, relative to the extent. ACCURACY_CURVED is for curved shapes, because the code refines their
-normals later."""
+"""Accuracy of the penetration depth, relative to the extent. ACCURACY_CURVED is for curved shapes, because
+:func:`sharpened` refines their normals later."""
 APART = 0.01
-"""Distance by which the code moves shapes apart to find an exact normal, relative to the extent."""
+"""Distance by which :func:`sharpened` moves shapes apart to find an exact normal, relative to the extent."""
 SAME = 1e-6
 """Change of the normal below which its refinement stops (rad)."""
 STEPS, ROUNDS, POLISHES = 100, 60, 4
@@ -51,7 +51,7 @@ _AROUND = np.array([(s * x, s * y, 0.0) for s in (1e-5, 1e-3, 0.05) for x, y in 
 
 @dataclass
 class Posed:
-    """Convex shape with its pose: x_world = center + turn x_shape."""
+    """Convex shape with its pose: x_world = center + rotation x_shape."""
 
     shape: Convex
     center: Array
@@ -123,12 +123,14 @@ def plane_axes(n: Array) -> Array:
 
 
 def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
-    """Return the approach of the pair, and its normal.
+    """Return the gap, normal and nearest points of the pair as an :class:`Approach`, and the normal again.
+
+    The approach is None if the gap exceeds ``margin``.
 
     Args:
         pair: two convex shapes.
         margin: greatest gap of interest, m.
-        guess: approximate normal, (3,). The function ignores a guess whose length is far from 1.
+        guess: approximate normal, (3,). A guess whose length is far from 1 has no effect.
     """
     if not 0.5 < np.dot(guess, guess) < 2.0:
         guess = pair.b.center - pair.a.center
@@ -183,7 +185,7 @@ def nearest(pair: Pair, guess: Array, max_distance: float) -> tuple[Approach | N
 
 
 def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
-    """Return the point of each triangle that is nearest to the origin.
+    """Return, for each triangle, its point nearest to the origin.
 
     The result is the barycentric coordinates (n, 3), and the squared distances (n,).
 
@@ -225,7 +227,10 @@ def _contains_origin(corners: Array) -> bool:
 
 
 def deepest(pair: Pair, guess: Array) -> Approach:
-    """Return the shortest motion that separates overlapping cores."""
+    """Return the approach of overlapping cores.
+
+    Its normal is the direction of the shortest motion that separates the cores.
+    """
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
     frame = np.concatenate([plane_axes(guess), guess[None]])
     near = guess + _AROUND @ frame

@@ -26,16 +26,16 @@ EDGE_SINE = 0.1
 """Sine of 5.7 degrees. An edge faces a direction if their angle is between 84.3 and 95.7 degrees. Lines on round sides
 use the same condition."""
 UPRIGHT = 1e-4
-"""Tilt of a cap below which the corners on its rim are fixed to the shape (rad)."""
+"""Maximum tilt (rad) of an end cap whose rim corners are fixed to the shape."""
 CAP_CORNERS = 8
 TOP, BOTTOM = 16, 17
-"""Feature numbers of the ends of a line on a round side. Corners on caps have the numbers 0 to 15."""
+"""Feature numbers of the two end points of a line on a round side. Corners on caps have the numbers 0 to 15."""
 
 _MAKERS: dict[int, type[Convex]] = {}
-"""Classes of the shape kinds without vertices and faces, by number of the kind."""
+"""Class of each shape kind that has no vertices and faces. The keys are the numbers of the kinds."""
 Facing = tuple[Array, list[int]]
-"""Corners of a face, an edge or a vertex (n, 3), and their feature numbers. The corners of a face are counterclockwise
-seen from outside."""
+"""Corners (n, 3) of a face, an edge or a vertex, and the feature numbers of these corners. The corners of a face are
+counterclockwise seen from outside."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Convex(ABC):
         radius: distance by which the core is inflated, m.
         solid: whether the core has a volume.
         flat: whether the core is a point, a segment or a polytope. Normals of flat cores are exact.
-        single: whether the shape has only one contact point with a plane or with a convex shape.
+        single: whether a contact of the shape with a plane or a convex shape always has one point.
         rim: whether the shape approximates the circular rim of an end cap by a polygon.
     """
 
@@ -67,7 +67,7 @@ class Convex(ABC):
 
     @property
     def missed(self) -> float:
-        """Return the greatest position error of the corners from :meth:`facing`, relative to the extent."""
+        """Return the greatest position error of corners that :meth:`facing` returns, relative to the extent."""
         return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
 
     @abstractmethod
@@ -84,9 +84,9 @@ class Convex(ABC):
 
     @cached_property
     def extent(self) -> float:
-        """Return the greatest distance of a point of the shape from the origin, along an axis of the shape's frame.
+        """Return the greatest coordinate magnitude of the shape's points, over all three axes of the shape's frame.
 
-        Tolerances are relative to the extent.
+        Tolerances are relative to this extent.
         """
         return float(self.extents(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
@@ -347,7 +347,10 @@ def _along_z(z: Array) -> Array:
 
 
 def _rim(d: Array, radius: float | Array) -> Array:
-    """Return the points of a disk farthest along d (..., 3), or the center if d is perpendicular to the disk."""
+    """Return the points of a disk that are farthest along d (..., 3).
+
+    If d is perpendicular to the disk, return the center.
+    """
     length = np.hypot(d[..., 0], d[..., 1])
     tilted = length > 1e-12 * np.abs(d[..., 2])
     scale = np.where(tilted, radius / np.where(tilted, length, 1.0), 0.0)

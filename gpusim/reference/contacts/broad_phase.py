@@ -1,9 +1,9 @@
 """Stage broad_phase: find the close pairs of shapes, in ascending order of their indices.
 
 A pair is close if the boxes of its shapes overlap. The stage widens each box by half the margin and by the motion of
-its body in the step. With up to 64 shapes, the stage tests all pairs that may touch. With more shapes, the stage uses
-sweep and prune, along the axis on which the shapes spread most. The CUDA kernels use a grid for more than 64 shapes
-(cuda_kernels/contacts/broad_phase.cuh).
+its body in the step. With up to 64 shapes, the stage tests every pair that the collision filter allows. With more
+shapes, the stage uses sweep and prune, along the axis with the greatest spread of the shapes. The CUDA kernels use a
+grid for more than 64 shapes (cuda_kernels/contacts/broad_phase.cuh).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def pose_shapes(w: StepBuffers, c: ContactWork) -> None:
 
 
 def shape_margin(w: StepBuffers, step_time: float) -> Array:
-    """Return the widening of each shape's box: half the margin plus the body's motion in the step (m)."""
+    """Return the distance (m) by which the stage widens each box: half the margin plus the body's motion."""
     shapes, state = w.model.contact, w.state.arrays
     b = shapes.body
     momentum = state["angular_momentum"].astype(np.float64)
@@ -105,7 +105,7 @@ class PairFilter:
         return np.array([a * len(lists) + b for a, others in enumerate(lists) for b in others], dtype=np.int64)
 
     def __call__(self, a: Array, b: Array) -> Array:
-        """Return whether each pair may touch, (pairs,)."""
+        """Return whether the filter allows contacts of each pair, (pairs,)."""
         s, key = self._shapes, a * self._shapes.num_shapes + b
         apart = (s.body[a] != s.body[b]) & (self.moves[a] | self.moves[b])
         grouped = ((s.group[a] & s.mask[b]) != 0) & ((s.group[b] & s.mask[a]) != 0)

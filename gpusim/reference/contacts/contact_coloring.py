@@ -1,7 +1,8 @@
 """Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
 The coloring is greedy, in a pseudorandom order. Each manifold takes the lowest color that neither of its bodies uses.
-Manifolds that fit no color form the overflow. The solver splits the mass of a body over its overflow manifolds.
+If all colors are in use, the manifold joins the overflow. The solver splits the mass of a body over its overflow
+manifolds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: StepBuffers) -> None:
-    """Compute manifold_color, touching, color_first and color_member. List the overflow sides of each body."""
+    """Compute manifold_color, touching, color_first and color_member.
+
+    For each body, list its sides of overflow manifolds (:func:`list_overflow`).
+    """
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     articulated = shapes.articulated & (w.config.direct)
@@ -32,7 +36,7 @@ def color(w: StepBuffers) -> None:
 
 
 def mixed(k: int, bits: int) -> int:
-    """Return item k of a fixed pseudorandom permutation of the numbers below 2^bits.
+    """Return item k of a fixed pseudorandom permutation of the integers from 0 to 2^bits - 1.
 
     The coloring handles the manifolds in the order of the permutation.
     """
@@ -46,12 +50,15 @@ def mixed(k: int, bits: int) -> int:
 
 
 def bits_for(count: int) -> int:
-    """Return how many bits an index below ``count`` needs, at least 1."""
+    """Return the number of bits that an index below ``count`` needs, at least 1."""
     return max((count - 1).bit_length(), 1)
 
 
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
-    """Choose the lowest color that the dynamic bodies among a and b do not use. Mark the chosen color as used."""
+    """Choose the lowest color that bodies a and b do not use.
+
+    Ignore bodies that are not dynamic. Mark the chosen color as used.
+    """
     low = np.uint32(0)
     high = np.uint32(0)
     for body in (a, b):
@@ -71,7 +78,7 @@ def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> in
 def color_pairs(
     bodies: Array, points: Array, dynamic: Array, articulated: Array, colors: int, used: Array, chosen: Array
 ) -> int:
-    """Color the manifolds of one world, and return the number of manifolds with points.
+    """Color the manifolds of one world. Return the number of manifolds that have contact points.
 
     Args:
         bodies: (n, 2) bodies of each manifold.
@@ -79,7 +86,7 @@ def color_pairs(
         dynamic: (bodies,) True for dynamic bodies.
         articulated: (bodies,) True for bodies with joints, whose manifolds are in a separate list.
         colors: number of colors.
-        used: (bodies, 2) uint32, zeros at the start. The function writes the used colors of each body.
+        used: (bodies, 2) uint32, zeros at the start. On return, ``used`` contains the colors that each body uses.
         chosen: output for the color of each manifold, at least n entries.
     """
     count, touching = len(bodies), 0
@@ -121,7 +128,7 @@ def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, sid
     Args:
         bodies: (n, 2) bodies of each manifold of the world.
         members: (overflow,) the manifolds of the overflow.
-        parts: (bodies,) zeros at the start, output for the number of sides on each body.
+        parts: (bodies,) output for the number of sides on each body. The caller fills ``parts`` with zeros.
         start: (bodies + 1,) output for the index in ``side`` at which each body's sides start.
         side: output for the sides, body by body.
     """

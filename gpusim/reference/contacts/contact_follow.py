@@ -1,7 +1,7 @@
 """Contact points on rolling surfaces, recomputed in every substep.
 
-The broad phase and the narrow phase run only once per step, but the contact point moves over a rolling surface. When
-the code recomputes a point, the impulses and slips do not change in the world frame.
+The broad phase and the narrow phase run only once per step, but the contact point moves over a rolling surface. A
+recomputed point keeps its impulse and its slip in the world frame.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ def _past_seam(w: StepBuffers, world: int, pair: Array, new: NarrowPhaseResult, 
 
 
 def _choose(new: NarrowPhaseResult, world: Array, pair: Array, points: Array, normal: Array) -> None:
-    """Replace each stored manifold by the new manifold of its pair with the nearest normal, or remove it."""
+    """Replace each stored manifold by a new manifold of its pair, or remove the stored manifold.
+
+    The function chooses the new manifold whose normal is nearest.
+    """
     source = np.arange(world.size)
     none = points == 0
     for first, count in runs(world, pair):

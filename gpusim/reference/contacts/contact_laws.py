@@ -12,18 +12,18 @@ before the kick, and u+ is the speed after the solve. The mean force over the ti
 
 A sweep solves the law P - D u+ as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant. With
 the law of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring,
-with kappa = h^2 k f, would gain energy. The code therefore replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the
+with kappa = h^2 k f, would gain energy. The law therefore replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the
 damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. At the start t_n of
 the substep, the point has the speed u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a
 gap). After the solve, the point has the speed ``-e u_i - a h/2``. Half a step later, the point has the speed -e u_i. If
-|u_i| is below 2 |a| h, the contact rests, and the code uses e = 0.
+|u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
 
-Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, p_t
-stops the point. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the
-response of the point, and -g is the velocity of the point without friction. The code solves (K + x) p_t = g with |p_t|
-= mu p_n for x, by Newton's method on 1/|p_t| (More and Sorensen 1983).
+Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, the
+point sticks. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the
+response of the point, and -g is the velocity of the point without friction. ``coulomb`` solves (K + x) p_t = g with
+|p_t| = mu p_n for x, by Newton's method on 1/|p_t| (More and Sorensen 1983).
 
 gpusim/contact/patch.py describes the friction of patches (``patch_factors``).
 """
@@ -45,23 +45,23 @@ NORMAL_AT, DAMPING_AT, FRICTION_AT, PRESSURE_AT, STIFFNESS_AT, COEFFICIENT_AT, S
 
 
 def max_(a: Array, b: Array | float) -> Array:
-    """Return the maximum, or ``b`` if ``a`` is NaN, as in the kernels."""
+    """Return max(a, b). If ``a`` is NaN, return ``b``, as in the kernels."""
     return np.where(a > b, a, b)  # type: ignore[arg-type]
 
 
 def min_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
-    """Return the minimum divisor in the laws for the number type ``real``."""
+    """Return the lower bound of divisors in the laws, for the number type ``real``."""
     return float(np.finfo(real).tiny) * 1e6
 
 
 def combined_friction(rule: Array, a: Array, b: Array) -> Array:
-    """Combine the friction coefficients ``a`` and ``b`` of pairs by ``rule`` (see contact/material.py), (n,)."""
+    """Return the friction coefficients (n,) of pairs. ``rule`` (contact/material.py) combines ``a`` and ``b``."""
     chosen = [rule == COMBINE.index("min"), rule == COMBINE.index("max"), rule == COMBINE.index("multiply")]
     return np.select(chosen, [np.minimum(a, b), np.maximum(a, b), a * b], np.sqrt(a * b))
 
 
 def combined_arm(rule: Array, a: Array, b: Array) -> Array:
-    """Return the arms of rolling or spinning friction of pairs (m), (n,)."""
+    """Return the greatest torque divided by the normal force (m), (n,), for rolling or spinning friction of pairs."""
     rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
     return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
 
@@ -103,7 +103,7 @@ def soften(
 
 
 def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
-    """Return the speed of points after an impact in this substep, or 0 without an impact.
+    """Return the speed that an impact in this substep gives to each point, or 0 without an impact.
 
     ``before`` and ``kicked`` are the normal speeds of the points before and after stage kick.
     """
@@ -141,7 +141,7 @@ def coulomb(limit: Array, mass: Array, u: Array, p: Array) -> Array:
         most: greatest friction impulse mu p_n, N s, (n,).
         mass: velocity of each point per unit impulse, a symmetric matrix with entries nn, tn, sn, tt, ts, ss, (n, 6).
         u: velocity along both tangents, including the effect of ``p``, (n, 2).
-        p: impulse along both tangents so far, (n, 2).
+        p: current impulse along both tangents, (n, 2).
 
     Returns:
         The new impulse, (n, 2).

@@ -1,8 +1,8 @@
 """Newton's method for worlds with joints and few contacts, as part of the direct solver (contact_direct.py).
 
-*Unknowns.* The method solves for the impulses of all contact points, and for the torque impulses of spinning and
-rolling friction. The columns of F are the wrenches of the unit impulses. The velocities u along the impulses depend on
-the impulses p:
+*Unknowns.* The unknowns are the impulses of all contact points, and the torque impulses of spinning and rolling
+friction. The columns of F are the wrenches of the unit impulses. The velocities u along the impulses depend on the
+impulses p:
 
     u(p) = u(p_0) + (R + c) (p - p_0),     R = F^T (C M^-1 C^T - Y^T Z) F
 
@@ -18,8 +18,8 @@ u_t/k, and r is the radius of the disc. The rows of the derivative of the equati
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-e_n selects the normal impulse. The method halves each step until the impulses are nearer to their projections. If the
-method fails, the solver keeps the previous impulses and does sweeps.
+e_n selects the normal impulse. The solver halves each Newton step until the step brings the impulses nearer to their
+projections. If the method fails, the solver keeps the previous impulses and does sweeps.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
 
 
 def at_once(w: StepBuffers) -> Array:
-    """Return a mask of the worlds that start with Newton's method, without a sweep, (num_worlds,)."""
+    """Return a mask (num_worlds,) of the worlds in which Newton's method runs before the first sweep."""
     m = w.touch.all
     new = w.state.arrays["contact_age"][m.world, m.pair] == 0
     limit = w.real.type(SLIDING_SHARE) * m.friction[:, None] * (m.impulse[..., 0] + m.pushed)
@@ -100,7 +100,10 @@ def at_once(w: StepBuffers) -> Array:
 
 @dataclass
 class Space:
-    """Unknowns of K worlds, up to N for each world. Worlds with fewer unknowns have entries of kind NONE at the end."""
+    """Unknowns of K worlds.
+
+    Each world has up to N unknowns. Worlds with fewer unknowns have entries of kind NONE at the end.
+    """
 
     world: Array
     """(K,) indices of the worlds."""
@@ -118,7 +121,7 @@ class Space:
     base_limit: Array
     """(K, N) friction limit without normal impulse, N s."""
     scale: Array
-    """(K, N) inverse of the velocity change that a unit impulse causes along its own direction."""
+    """(K, N) 1/k. k is the velocity change that a unit impulse causes along the direction of the impulse."""
     compliance: Array
     """(K, N) compliance, 1/kg."""
     impulse: Array
@@ -161,7 +164,7 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
 
 
 def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
-    """Return manifolds, indices, axis and point of all unknowns."""
+    """Return groups of unknowns: manifolds, indices of the unknowns, axis of the frame, and point (-1 for torques)."""
     out = []
     for k in range(POINTS):
         rows = np.flatnonzero(m.points > k)
@@ -202,7 +205,7 @@ def _enter(s: Space, m: Manifolds, slot: Array, first: Array, twist: Array) -> N
 
 
 def _find_response(w: StepBuffers, s: Space) -> None:
-    """Compute the velocities that each unit impulse causes."""
+    """Compute the velocities of all unknowns that a unit impulse of each unknown causes."""
     count = s.kind.shape[1]
     owner = np.full(s.kind.shape, -1)
     for n, (part, rows, slot) in enumerate(s.parts):
@@ -248,7 +251,7 @@ class Projection:
     along: Array
     """Unit vector of sliding friction."""
     across: Array
-    """Friction limit divided by the norm of the free impulse."""
+    """Friction limit divided by the norm of the impulse before the projection, r/|x|."""
 
     @property
     def square(self) -> Array:
@@ -257,7 +260,7 @@ class Projection:
 
 
 def project(s: Space, impulse: Array, velocity: Array) -> Projection:
-    """Project impulses (K, N) with velocities (K, N)."""
+    """Project impulses (K, N), for the velocities (K, N) along the impulses."""
     free = impulse - velocity * s.scale
     normal = s.kind == NORMAL
     pressed = max_(impulse, impulse.dtype.type(0))
@@ -278,7 +281,10 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the damped derivative of the distances, (K, N, N + 1)."""
+    """Return the linear equations of Newton's method, (K, N, N + 1).
+
+    The matrix is the damped derivative of the distances. The last column contains the distances.
+    """
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
     change = unit - s.scale[..., None] * s.response
@@ -311,7 +317,7 @@ def _eliminate(equations: Array) -> Array:
 
 
 def _move(s: Space, step: Array) -> Array:
-    """Return the velocity change that a change ``step`` of the impulses causes, (K, N)."""
+    """Return the velocity change (K, N) that the impulse change ``step`` causes."""
     moved = np.zeros_like(step)
     for k in range(step.shape[1]):
         moved += s.response[:, :, k] * step[:, k, None]

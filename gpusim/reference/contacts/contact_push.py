@@ -1,4 +1,4 @@
-"""Push-outs: position impulses that correct penetration in the drift without changing velocities.
+"""Push-outs: position impulses that correct penetration during the drift. Push-outs do not change velocities.
 
 The solver computes push-outs before it solves the velocities. q is the position impulse of a point. w is the relative
 normal speed that all position impulses together cause at the point. f is the speed of the point per unit impulse.

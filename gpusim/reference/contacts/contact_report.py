@@ -1,4 +1,4 @@
-"""Contacts for users: points, forces and modes at the current time, and sums of forces on bodies and shapes.
+"""Contacts that users can read: points, forces and modes at the current time, and total forces on bodies and shapes.
 
 The forces are the impulses of the trial substep (stage forward), divided by the kick time.
 """
@@ -47,13 +47,13 @@ class ForwardContacts:
     color: Array
     """(n,) color of each manifold (array manifold_color in description/contact_fields.py)."""
     sweep_change: Array
-    """(num_worlds, sweeps) greatest change of an impulse in each sweep, N s."""
+    """(num_worlds, sweeps) greatest impulse change in each sweep, N s."""
     sweep_count: Array
     """(num_worlds,) number of sweeps of the solve."""
 
 
 PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamma", "impulse", "gap")
-"""Arrays of manifolds that the kernels pack into records."""
+"""Arrays of ``Manifolds`` that the kernels pack into records."""
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
@@ -79,10 +79,10 @@ class Contacts:
         force: (n, 3) force of A on B, N.
         normal_force: (n,) component of the force along the normal, N, never negative.
         friction_force: (n,) magnitude of the tangential component of the force, N.
-        mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A sticking point of a round surface
-            rolls.
+        mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A rolling contact also has the mode
+            STICKING.
         torque: (n, 3) torque of rolling and spinning friction of A on B, N m. Each manifold has one torque.
-        pair: (n,) number of the point's manifold. The numbers count the manifolds of all worlds.
+        pair: (n,) index of the point's manifold among the manifolds of all worlds.
         rigid: (n,) True for rigid normal laws, False for soft normal laws.
     """
 
@@ -108,7 +108,7 @@ class Contacts:
 
     @property
     def touching(self) -> Array:
-        """Return True for points with force, (n,)."""
+        """Return a mask of the points with a nonzero force, (n,)."""
         return np.asarray(self.mode != FLIGHT)
 
     def select(self, chosen: Array) -> Contacts:
@@ -117,7 +117,7 @@ class Contacts:
         return Contacts(model=self.model, **arrays)
 
     def of(self, shape: str) -> Contacts:
-        """Return the points of the shape that has the label ``shape``.
+        """Return the contact points on the shape with the label ``shape``.
 
         Raises:
             UnknownNameError: no shape has this label. The message lists similar labels.
@@ -204,7 +204,7 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the greatest impulse change in each contact sweep (N s), (num_worlds, sweeps), or NaN without a sweep."""
+    """Return the greatest impulse change in each contact sweep (N s), (num_worlds, sweeps). Omitted sweeps have NaN."""
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]

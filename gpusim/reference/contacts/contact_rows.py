@@ -4,12 +4,12 @@ A contact point has three constraint rows along the axes of the manifold's frame
 tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
 the bias, gamma the compliance, and p the impulse.
 
-The state stores velocities at half steps, so the code extrapolates arms and normals by half a step: ``arm + h/(2
-h_prev) (arm - arm_before)``.
+The state stores velocities at half steps. The rows therefore extrapolate moment arms and normals by half a step, for
+example ``arm + h/(2 h_prev) (arm - arm_before)``.
 
-The bias of an open gap is ``gap/h``, so that bodies land on the surface. The compliance gamma of a touching point is a
-fraction of its response to an impulse. A load increases the penetration until the bias ``-carried`` supports the load:
-carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
+The bias of an open gap is ``gap/h``. A landing body then ends the substep on the surface. The compliance gamma of a
+touching point is a fraction of its response to an impulse. A load increases the penetration until the bias ``-carried``
+supports the load: carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
 
 Stage relax removes the compliance after the drift.
 
@@ -51,7 +51,7 @@ MATERIALS = {
     "friction": "shape_friction", "rolling": "shape_rolling_friction", "spinning": "shape_spinning_friction",
     "restitution": "shape_restitution",
 }  # fmt: skip
-"""Parameter arrays of the material values of a manifold."""
+"""Name of the parameter array for each material property of a manifold."""
 SIDES = np.array([-1, 1])
 """Signs of a manifold's wrench on body A and on body B."""
 
@@ -113,7 +113,7 @@ def anchors(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _arms_and_gaps(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
-    """Return the arms from both centers of mass to the middle of each gap, (n, 4, 2, 3), and the gaps, (n, 4), in m."""
+    """Return the arms (n, 4, 2, 3) from both centers of mass to the middle of each gap, and the gaps (n, 4), in m."""
     arms = anchors(w, m)
     center = w.state.arrays["position"][m.world[:, None], m.body]
     apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
@@ -182,7 +182,10 @@ def _levers(m: Manifolds) -> None:
 
 
 def side_motions(m: Manifolds, wrench: Array) -> Array:
-    """Return the motions of both bodies (n, ..., 2, 6) due to wrenches on B (n, ..., 6) and opposite wrenches on A."""
+    """Return the motions (n, ..., 2, 6) of both bodies due to wrenches (n, ..., 6).
+
+    The wrenches act on B, and the opposite wrenches act on A.
+    """
     more = (1,) * (wrench.ndim - 2)
     arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
     force, torque = wrench[..., None, :3], wrench[..., None, 3:]
@@ -213,7 +216,7 @@ def relative_twist(m: Manifolds, twist: Array) -> Array:
 
 
 def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
-    """Compute the response of each manifold. Ignore the joints of the bodies."""
+    """Compute the response that each manifold has if its bodies have no joints."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -258,7 +261,7 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return how much the rotations in the first half of the drift change the velocities of points, (n, 3)."""
+    """Return the velocity changes of points due to rotation in the first half of the drift, (n, 3)."""
     rate_change = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     rate_change = rate_change.astype(w.real)
     moved = cross(rate_change[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -338,13 +341,16 @@ def _softness(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the normal velocity (m/s, negative) below which a point counts as moving, (n,)."""
+    """Return a negative limit (m/s) of the normal velocity of each point, (n,).
+
+    Below this limit, the point counts as moving.
+    """
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed at which a load presses a contact point together because of the compliance (m/s), (n,)."""
+    """Return the speed (m/s), (n,), at which a load presses the surfaces together, because of the compliance."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     min_load = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -352,7 +358,7 @@ def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
 
 
 def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
-    """Return whether the state contains a previous arm of the point, (n,)."""
+    """Return whether the state contains the arms of point k from the previous substep, (n,)."""
     continues = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(continues) if w.scheme == "semi_implicit" else continues
 
@@ -374,7 +380,7 @@ def _soften(w: StepBuffers, m: Manifolds, soft: Array, radius: Array, before: Ar
 
 
 def slip(w: StepBuffers) -> None:
-    """Update the slip of sticking points, and store the arms for the next substep."""
+    """Update the slip of sticking points, and store the moment arms for the next substep."""
     if w.contacts is not None:
         w.contacts.arrays["substep"] += 1
     if w.touch is None:
@@ -418,14 +424,14 @@ def store(w: StepBuffers) -> None:
 
 
 def _keep(w: StepBuffers, name: str, values: Array) -> None:
-    """Write values (n, 4, ...) of all existing points to the state."""
+    """Write the values (n, 4, ...) of existing points to the state."""
     m, target = w.touch.all, w.state.arrays[name]
     has = m.exists.reshape(*m.exists.shape, *(1,) * (values.ndim - 2))
     target[m.world, m.pair] = np.where(has, values, target[m.world, m.pair])
 
 
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Return the normal impulse in the friction limit (N s).
+    """Return the normal impulse (N s) that the friction coefficient multiplies.
 
     ``mass`` is the response of the point along the normal.
     """

@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sweep:
-    """Sums that a sweep accumulates for n manifolds."""
+    """Values that a sweep accumulates for n manifolds."""
 
     twist: Array
     """(n, 6) twist of B relative to A at the center of the manifold."""
     wrench: Array
-    """(n, 6) sum of the wrenches so far, about the center of the manifold."""
+    """(n, 6) sum of the wrenches that the sweep has applied, about the center of the manifold."""
     max_change: Array
     """(n,) greatest change of an impulse."""
 
@@ -60,7 +60,10 @@ def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
 
 
 def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
-    """Apply impulse changes (n, 3) along the axes of the frame to point k of the first n manifolds."""
+    """Apply impulse changes (n, 3) to point k of the first n manifolds.
+
+    The components are along the axes of the frame.
+    """
     s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     for j in range(3):
@@ -124,7 +127,10 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _apply_rotational_friction(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the frame. The torque is at most ``arm`` times ``load``."""
+    """Apply dry friction against rotation about one axis of the frame.
+
+    The torque impulse is at most ``arm`` times ``load``.
+    """
     about, limit = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / rotational_response(m, about), -limit, limit)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -147,7 +153,7 @@ def sweep_tire(m: Manifolds, s: Sweep) -> None:
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
     """Solve spinning friction about the normal, then rolling friction about the tangents.
 
-    The vector of the rolling torque is limited to a circle.
+    The friction law limits the magnitude of the rolling torque vector.
     """
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
@@ -168,7 +174,7 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
-    """Solve sliding and spinning of one patch (gpusim/contact/patch.py).
+    """Solve the friction of a patch against sliding and spinning (gpusim/contact/patch.py).
 
     The patch sticks if its speed is below PATCH_STICK.
     """
@@ -252,7 +258,7 @@ def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> No
 
 
 def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
-    """Solve manifolds from the same velocities, and update the velocities of their bodies."""
+    """Solve all manifolds of a list from the same velocities, and update the velocities of their bodies."""
     s = start_sweep(m, velocity)
     sweep_points(m, s)
     move_sides(m, s.wrench, velocity, shared)

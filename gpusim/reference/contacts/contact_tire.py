@@ -1,9 +1,9 @@
 """Friction of tires by the brush model (Pacejka 2012): slip deflects the bristles of the tread until they slide.
 
-A tire's manifold has the tangents of the wheel: ahead ``e1 = axle x n``, and across ``e2 = n x e1``. The axes of
-vectors with two components are e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R - depth/2) is the
-rolling speed of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force, and mu is the
-friction coefficient.
+The tangents of a tire's manifold follow the wheel: ``e1 = axle x n`` points ahead, and ``e2 = n x e1`` points across.
+The axes of vectors with two components are e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R -
+depth/2) is the rolling speed of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force,
+and mu is the friction coefficient.
 
 *Bristles* (``prepare``). The contact point stores the deflection s of the bristles in the wheel's frame. Deflected
 bristles roll out of the patch, and slip deflects new bristles: ``s' = v - V s/l`` (section 7.2). In a drift with the
@@ -26,9 +26,9 @@ the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``d
 that theta is at most 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. The torque of rolling
-resistance is at most f R N with the coefficient f. The tread of width b is a row of springs with the total radial
-stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1. If M exceeds N
-b/6, one edge lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
+resistance is at most f R N with the coefficient f. The model of the tread is a row of radial springs over the width b,
+with the total stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1.
+If M exceeds N b/6, one edge lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
 """
 
 from __future__ import annotations
@@ -121,7 +121,10 @@ def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
 
 
 def brush(m: Manifolds, at: Array | slice, limit: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the tire friction impulse of manifolds ``at``. For the arguments, see ``coulomb`` in contact_laws.py."""
+    """Return the tire friction impulse of the manifolds with the indices ``at``.
+
+    For the arguments, see ``coulomb`` in contact_laws.py.
+    """
     known, slope, stiffness = m.tire_known[at], m.tire_slope[at], m.tire_stiffness[at]
     real = limit.dtype.type
     one, third = real(1), real(1.0 / 3.0)
@@ -195,7 +198,7 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
         load: sum of the normal impulses, (n,).
         rate: angular velocity about ``e1``, including the effect of ``old``, rad/s, (n,).
         response: change of ``rate`` per unit of torque impulse, (n,).
-        old: the torque impulse so far, N m s.
+        old: the current torque impulse, N m s.
     """
     real = load.dtype.type
     at_rest, slope, width = m.camber[:, 0], m.camber[:, 1], m.camber[:, 2]

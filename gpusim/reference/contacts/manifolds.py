@@ -19,8 +19,8 @@ from gpusim.typing import Array
 class Manifolds:
     """Arrays (n, ...) over n manifolds, or (n, 4, ...) over their points.
 
-    The frame is (normal, tangent, tangent). Wrenches (force, torque) are about the center of the manifold. Impulses act
-    from A on B, along the axes of the frame. Velocities are velocities of B relative to A.
+    The axes of a manifold's frame are the normal and two tangents. Wrenches (force, torque) are about the center of the
+    manifold. Impulses act from A on B, along the axes of the frame. Velocities are velocities of B relative to A.
     """
 
     world: Array
@@ -50,7 +50,7 @@ class Manifolds:
     arm: Array
     """(n, 2, 3) vector from each center of mass to the center of the manifold, world frame, m."""
     response: Array
-    """(n, 6, 6) relative twist that a unit wrench causes."""
+    """(n, 6, 6) response matrix: relative twist of B per unit wrench."""
     friction: Array
     """(n,) coefficient of Coulomb friction."""
     rolling: Array
@@ -78,10 +78,11 @@ class Manifolds:
     tire_kept: Array
     """(n, 2) fraction E of a tire's deflection that remains after the drift (contact_tire.py)."""
     tire_gain: Array
-    """(n, 2) change g of a tire's deflection in the drift per slip velocity, s (contact_tire.py)."""
+    """(n, 2) factor g: change of a tire's deflection in the drift, divided by the slip velocity, s
+    (contact_tire.py)."""
     camber: Array
-    """(n, 3) camber torque impulse at rest (N m s), change of this impulse per camber rate (N m s2), and tread width
-    (m)."""
+    """(n, 3) camber torque impulse for zero camber rate (N m s), change of this impulse per camber rate (N m s2), and
+    tread width (m)."""
     whole_direction: Array
     """(n, 5) search direction of ``torque`` and ``shear``."""
     whole_swept: Array
@@ -109,7 +110,7 @@ class Manifolds:
     pushed: Array
     """(n, 4) impulse of the push-out, N s. The push-out moves bodies in the drift without changing their velocities."""
     carried: Array
-    """(n, 4) speed at which a load presses the surfaces together, part of the bias, m/s."""
+    """(n, 4) speed at which a load presses the surfaces together, m/s. The bias contains this speed."""
     direction: Array
     """(n, 4, 3) search direction of the sweeps, N s."""
     delta: Array
@@ -128,12 +129,12 @@ class Manifolds:
 
     @property
     def exists(self) -> Array:
-        """Return True for existing points, (n, 4)."""
+        """Return a mask of the points that exist, (n, 4)."""
         return np.arange(POINTS) < self.points[:, None]
 
     @property
     def soft(self) -> Array:
-        """Return True for manifolds whose normal force follows a soft law, (n,)."""
+        """Return a mask of the manifolds whose normal force follows a soft law, (n,)."""
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:
@@ -155,7 +156,7 @@ _COMPUTED: dict[str, tuple[int, ...]] = {
     "gamma": (4,), "impulse": (4, 3), "impact": (4,), "gap": (4,), "push": (4,), "push_yield": (4,), "pushed": (4,),
     "carried": (4,), "direction": (4, 3), "delta": (4, 3), "floor": (4, 2), "lever": (4, 6, 3), "moved": (4, 6, 3),
 }  # fmt: skip
-"""Shapes of the arrays that the stages fill, by name, for one manifold."""
+"""Shape of each array that the stages fill, for one manifold. The keys are array names."""
 
 
 @dataclass
@@ -166,9 +167,9 @@ class ContactRows:
     lists: list[Manifolds]
     articulated: list[Manifolds]
     overflow: bool
-    """True if the first list is the overflow."""
+    """True if the first list contains the overflow manifolds."""
     touching: Array
-    """(num_worlds,) True if a manifold has points."""
+    """(num_worlds,) True for worlds that have a manifold with contact points."""
     saved: dict[str, Array] = field(default_factory=dict)
     """Saved solution of the sweeps (:meth:`keep`)."""
 

@@ -1,7 +1,7 @@
 """Stage narrow_phase: find the contact points of close pairs, and match them with the points of the previous step.
 
-A new point with the same pair and feature as a previous point gets the impulse, slip and arms of the previous point. So
-the solver warm starts, and resting contacts do not creep.
+A new point gets the impulse, slip and moment arms of the previous point with the same pair and feature. The solver
+therefore warm starts, and resting contacts do not creep.
 """
 
 from __future__ import annotations
@@ -97,7 +97,10 @@ class NarrowPhaseResult:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Return the index of each pair in the list of the last step, or -1. If a list repeats a pair, keep the order."""
+    """Return the index of each pair in the list of the last step, or -1.
+
+    If a pair occurs k times, its first entry matches the first old entry, and so on.
+    """
     old_world, old_slot = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
         return np.full(world.size, -1)
@@ -113,7 +116,10 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
 
 
 def _match_manifolds(c: ContactWork, new: NarrowPhaseResult, world: Array, pair: Array, old: Array) -> Array:
-    """Match each previous manifold with a new manifold of the same pair. Return the index of the new manifold, (n,)."""
+    """Match each previous manifold with a new manifold of the same pair.
+
+    Return the indices of the new manifolds, (n,).
+    """
     source = np.arange(world.size)
     for first, count in runs(world, pair):
         if count == 1:
@@ -137,7 +143,7 @@ def _match_manifolds(c: ContactWork, new: NarrowPhaseResult, world: Array, pair:
 
 
 def match_pairs(w: StepBuffers, c: ContactWork, world: Array, slot: Array, old: Array, normal: Array) -> None:
-    """Copy the data of touching pairs from the previous step, and store the changes of the normals."""
+    """Copy the data of pairs with contact points from the previous step. Store the changes of the normals."""
     state, at = w.state.arrays, (world, slot)
     matched = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
     c.pair_bend[at] = np.where(matched, normal - c.before_pair_normal[world, old], 0.0)
@@ -173,7 +179,7 @@ def _nearest(
     existed: Array,
     same: Array,
 ) -> Array:
-    """Return a mask of the nearest previous point, for each point on a rolling surface, (n, 4)."""
+    """Return a mask (n, 4). For each of n points on rolling surfaces, the mask marks the nearest previous point."""
     world, slot, k = at
     arm = w.state.arrays["contact_anchor"][world, slot].reshape(-1, POINTS, 1, 2, 3)
     before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)

@@ -1,7 +1,8 @@
 """Contacts at the seams of tiles. Tiles are shapes of one body that together form one surface (compiler/seams.py).
 
-The narrow phase treats each pair of shapes separately, so covered edges and side faces of a tile also give contacts.
-``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes the marked contacts.
+The narrow phase treats each pair of shapes separately. Edges and side faces that a neighbor tile covers therefore also
+get contacts. ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes the
+marked contacts.
 
 *Shared contacts.* With a soft law, duplicate points would double the force. If a point touches two tiles, ``judge``
 marks the point for removal from one tile. ``judge`` ignores a manifold of the neighbor tile if other tiles cover the
@@ -25,13 +26,13 @@ from gpusim.typing import Array
 SEAM_LEAN = 1e-3
 """Sine of the maximum angle by which a neighbor tile may rise above the contact plane."""
 SEAM_LOOK = 4.0
-"""Distance from a point at which ``judge`` checks whether neighbors cover the tile, relative to the tile's gap
-tolerance."""
+"""``judge`` checks at this distance around a point whether neighbors cover the tile. The distance is relative to the
+tile's gap tolerance."""
 SEAM_FACE = 5e-3
 """Tolerance of the check at the distance SEAM_LOOK, as a fraction of this distance."""
 SEAM_STEEP = 0.1
-"""If a normal leans away from the face normal, the check uses the angle SEAM_STEEP (sine), because SEAM_FACE hides
-smaller angles."""
+"""Sine of an angle. If a normal leans away from the face normal, the check increases the angle to SEAM_STEEP. SEAM_FACE
+would hide smaller angles."""
 SEAM_KEPT, SEAM_DROPPED, SEAM_CORRECTED = 0, 1, 1 << POINTS
 """Results of the seam check: keep the manifold, remove the manifold, or replace its normal by the normal of the
 face."""
@@ -39,7 +40,7 @@ CONSTANTS = {
     "SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_STEEP": SEAM_STEEP,
     "SEAM_CONE": SEAM_CONE, "SEAM_KEPT": SEAM_KEPT, "SEAM_DROPPED": SEAM_DROPPED, "SEAM_CORRECTED": SEAM_CORRECTED,
 }  # fmt: skip
-"""Constants by their names in the kernels."""
+"""Constants of the kernels. The keys are the names in the kernels."""
 _DIAGONAL = float(np.sqrt(0.5))
 _ALL = (1 << POINTS) - 1
 _POINT_NAMES = (
@@ -63,7 +64,7 @@ def judge(w: StepBuffers) -> None:
 
 
 def _manifolds_by_pair(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], list[int]]:
-    """Return the indices of the manifolds with points for every pair of shapes, ascending."""
+    """Return, for every pair of shapes, the indices of its manifolds with points, in ascending order."""
     found: dict[tuple[int, int], list[int]] = {}
     for m, (a, b) in enumerate(pair_shapes):
         if pair_points[m]:
@@ -110,7 +111,7 @@ def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
 
 
 def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Array:
-    """Return the face normal of the tile that is nearest to ``normal``, at points (n, 3), in the body's frame."""
+    """Return the face normal nearest to ``normal``, of a tile at points (n, 3), in the body's frame."""
     t, shape = w.model.contact, _shape(w, tile)
     rotation = t.rotation[tile].reshape(3, 3)
     if isinstance(shape, HalfSpace):
@@ -122,7 +123,7 @@ def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Arra
 
 
 def _transfer_tire_state(w: StepBuffers, c: ContactWork) -> None:
-    """Transfer bristles and impulses of tires that have moved from one tile to another."""
+    """Transfer the bristle deflections and impulses of tires that have moved from one tile to another."""
     s, contact = w.state.arrays, w.model.contact
     world, slot = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
     if not world.size:
@@ -147,7 +148,7 @@ def _transfer_tire_state(w: StepBuffers, c: ContactWork) -> None:
 
 
 class _View:
-    """Manifolds of one world, by pair of shapes."""
+    """Manifolds of one world. ``by_pair`` contains the manifolds of each pair of shapes."""
 
     def __init__(self, w: StepBuffers, world: int, by_pair: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.by_pair = w, world, by_pair
@@ -155,24 +156,24 @@ class _View:
         self.anchor = w.state.arrays["contact_anchor"][world]
 
     def points(self, m: int, side: int) -> Array:
-        """Return the points of manifold m on one side, in the body's frame, (n, 3)."""
+        """Return the points of manifold m on shape A (side 0) or B (side 1), in the body's frame, (n, 3)."""
         return np.asarray(self.anchor[m, : self.s["pair_points"][m], 3 * side : 3 * side + 3])
 
     def normal(self, m: int, side: int) -> Array:
-        """Return the outward normal of the shape on one side, in the frame of its body."""
+        """Return the outward normal of shape A (side 0) or B (side 1), in the frame of the shape's body."""
         body = self.w.model.contact.body[self.s["pair_shapes"][m, side]]
         n = self.w.rotation[self.world, body].T @ self.s["pair_normal"][m]
         return np.asarray(n if side == 0 else -n)
 
     def face(self, m: int, side: int) -> Array:
-        """Return the face normal for manifold m."""
+        """Return the face normal of the tile in manifold m, in the world frame, from A to B."""
         tile = int(self.s["pair_shapes"][m, side])
         n = face_normal(self.w, tile, self.points(m, side), self.normal(m, side))
         n = self.w.rotation[self.world, self.w.model.contact.body[tile]] @ n
         return np.asarray(n if side == 0 else -n)
 
     def verdict(self, m: int, side: int) -> int:
-        """Return the result of the seam check for manifold m, with the neighbors of the shape on one side."""
+        """Return the result of the seam check for manifold m. The tile is shape A (side 0) or B (side 1)."""
         return verdict(self.w, int(self.s["pair_shapes"][m, side]), self.points(m, side), self.normal(m, side))
 
     def marks(self, m: int, side: int) -> int:
@@ -188,7 +189,7 @@ class _View:
         return int(np.bitwise_or.reduce([found << side, *(self.shared(m, side, *each) for each in near)]))
 
     def rises_steeply(self, m: int, side: int, k: int, at: int) -> bool:
-        """Return whether the shape on one side rises above the contact plane of manifold k by more than 45 degrees."""
+        """Return whether the tile rises by more than 45 degrees above the contact plane of manifold k."""
         tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
         look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
         height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
@@ -196,7 +197,7 @@ class _View:
         return any(_is_near(self.w, tile, x_near, SEAM_FACE * look) for x_near in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Return bits that mark points to remove from manifold m, because manifold k contains the same points."""
+        """Return bits that mark the points of manifold m that manifold k also contains."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
@@ -256,7 +257,7 @@ def _is_near(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
 
 
 def _rises(w: StepBuffers, tile: int, x: Array, n: Array, space: float) -> bool:
-    """Return whether a tile extends beyond the plane through x that is perpendicular to n."""
+    """Return whether a tile extends above the plane that goes through x and has the normal n."""
     t, shape = w.model.contact, _shape(w, tile)
     rotation = t.rotation[tile].reshape(3, 3)
     y, out = rotation.T @ (x - t.center[tile]), rotation.T @ n
@@ -277,7 +278,7 @@ def _shape(w: StepBuffers, tile: int) -> HalfSpace | HeightField | Polytope:
 
 
 def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
-    """Return the grid position of a point, in multiples of the spacing, and the cell (column, row) of the point."""
+    """Return a point's grid position, in multiples of the spacing, and the cell (column, row) of the point."""
     last = np.array(shape.heights.shape[::-1]) - 1
     at = np.clip(y[:2] / shape.size[2:4] + 0.5 * last, 0.0, last)
     return at, np.minimum(at.astype(int), last - 1)

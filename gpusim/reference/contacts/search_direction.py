@@ -1,7 +1,7 @@
 """Nonsmooth nonlinear conjugate gradients between sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
 The change of the impulses in a sweep is a gradient g. Between two sweeps, the impulses p step along the search
-direction c: ``p += beta c, c = beta c + g``. The code also adds the effect of the step along c to the velocities.
+direction c: ``p += beta c, c = beta c + g``. The solver also adds the effect of the step along c to the velocities.
 |g|^2 is a weighted square: each point weights its impulse by its velocity change per impulse. beta is |g|^2 of the
 latest sweep divided by |g|^2 of the previous sweep. If |g|^2 does not decrease, c becomes g.
 """
@@ -17,9 +17,10 @@ from gpusim.typing import Array
 
 
 class SearchDirection:
-    """Search direction of the sweeps, one for each world.
+    """Search directions of the sweeps, one for each world.
 
-    ``Manifolds.direction`` and ``whole_direction`` store the parts for contact impulses and friction torques.
+    ``Manifolds.direction`` stores the components of contact impulses. ``Manifolds.whole_direction`` stores the
+    components of friction torques and patch friction.
     """
 
     def __init__(self, w: StepBuffers, live: Array) -> None:

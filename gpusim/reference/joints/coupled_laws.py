@@ -28,7 +28,7 @@ def invert(w: StepBuffers) -> None:
 
 
 def fill(w: StepBuffers, gamma: Array, target: Array) -> None:
-    """Write the diagonal of G to ``gamma``, and t to ``target``. Both arrays are (num_worlds, constraints, block)."""
+    """Write the diagonal of G to ``gamma``, and t to ``target``, both (num_worlds, constraints, block)."""
     at = w.topology.coupled_constraint
     gamma[:, at] = np.diagonal(w.coupled_gamma, axis1=-2, axis2=-1)
     target[:, at] = w.coupled_target
@@ -40,6 +40,6 @@ def off_diagonal(w: StepBuffers) -> Array:
 
 
 def off_diagonal_product(w: StepBuffers, impulse: Array) -> Array:
-    """Return G p for impulses p (num_worlds, constraints, block). The product ignores the diagonal of G."""
+    """Return G p for impulses p (num_worlds, constraints, block), without the diagonal of G."""
     coupled = impulse[:, w.topology.coupled_constraint]
     return np.asarray(np.matmul(off_diagonal(w), coupled[..., None])[..., 0])

@@ -5,10 +5,10 @@ changes by E r:
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-E is accurate in float32, because the code does not subtract poses. If a row is the dot product of u and w, its bias is
-``(dot(Tu, w) + dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A line row with the direction n has the bias
+E is accurate in float32, because its formula does not subtract poses. If a row is the dot product of u and w, its bias
+is ``(dot(Tu, w) + dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A line row with the direction n has the bias
 ``dot(n, Tw)`` plus the nonlinear part of the change of |w|. phi = h max|omega| is the rotation of the faster body in
-the step. If phi exceeds 1/2, the code multiplies the bias by (0.5/phi)^2. The spin of a rotor does not count
+the step. If phi exceeds 1/2, the stage multiplies the bias by (0.5/phi)^2. phi does not include the spin of a rotor
 (rotors.py).
 """
 
@@ -75,7 +75,7 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
 
 
 def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
-    """Return omega_mid in the axes that the body has at the start of the step. ``half`` is half of the step (s)."""
+    """Return omega_mid in the body's axes at the start of the step. ``half`` is half of the step (s)."""
     slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
     for _ in range(MIDPOINT_PASSES - 1):
@@ -92,7 +92,7 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 
 
 def is_round(w: StepBuffers) -> Array:
-    """Return a mask of bodies with equal moments of inertia about all axes, (worlds, bodies).
+    """Return a mask (worlds, bodies) of the bodies with equal moments of inertia about all axes.
 
     Without torque, bodies with equal moments of inertia rotate at a constant angular velocity.
     """
@@ -101,7 +101,7 @@ def is_round(w: StepBuffers) -> Array:
 
 
 def is_slow(w: StepBuffers, twist: Array) -> Array:
-    """Return a mask of the bodies that rotate too slowly for a curvature bias, (worlds, bodies)."""
+    """Return a mask (worlds, bodies) of the bodies whose rotation is too slow to need a curvature bias."""
     slow: Array = ~(w.real.type(w.h) * norm(twist[..., 3:]) > SLOW_ROTATION)
     return slow
 
@@ -143,7 +143,10 @@ def _spin_bias(w: StepBuffers, operator: Array) -> None:
 
 
 def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
-    """Set the exact bias of the length of a rotation vector. The rotation axis moves relative to both bodies."""
+    """Set the exact bias of rows that measure the length of a rotation vector.
+
+    The rotation axis moves relative to both bodies.
+    """
     at = w.layout.totals
     t = w.topology.spin
     omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]
@@ -155,7 +158,10 @@ def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
 
 
 def _ordered_bias(w: StepBuffers, bias: Array) -> None:
-    """Set the exact bias of Euler angles. The direction of an axis depends on the rotations of both bodies."""
+    """Set the exact bias of rows that measure Euler angles.
+
+    The direction of an axis depends on the rotations of both bodies.
+    """
     at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
     k = t.angle[at]
     spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
@@ -232,7 +238,7 @@ def _rows(w: StepBuffers) -> None:
 def _curve_bias(w: StepBuffers) -> Array:
     """Return the curvature bias of polynomials p(x): (p(x + h r) - p(x))/h - p'(x) r.
 
-    x changes by h r in the step. r includes the curvature bias of x. The code avoids cancellation.
+    x changes by h r in the step. r includes the curvature bias of x. The formula avoids cancellation.
     """
     t, c = w.topology, w.topology.coupling
     first = c.element[c.start[:-1]]

@@ -34,7 +34,7 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add full rotations to each joint angle, so that the angle is as near as possible to its last value."""
+    """Add a multiple of 2 pi to each joint angle. The result is the angle nearest to the last value."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:
@@ -59,7 +59,7 @@ def rigid_values(w: StepBuffers) -> Array:
 
 
 def dot_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array]:
-    """Return four world vectors of each dot element: u, the arm on body a, the vector on body b, and w."""
+    """Return four world vectors of each dot element: u, the moment arm on body a, the vector on body b, and w."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
@@ -134,7 +134,7 @@ def relative_rotation(w: StepBuffers, q: Array) -> Array:
 
 
 def line_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array | float]:
-    """Return the arms and separation vectors of line elements in the world frame, and the arcs of wrapped paths (m)."""
+    """Return the moment arms and vectors w of line elements, world frame, and the arc lengths of wrapped paths (m)."""
     t, x = w.topology.line, w.state.arrays["position"]
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
     arm_b = matvec(w.rotation[:, t.body_b], t.vector_b)

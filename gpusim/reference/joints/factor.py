@@ -39,7 +39,7 @@ class Factor:
         t: topology, which contains the list of operations.
         blocks: result of :func:`products`.
         gamma: compliance added to the diagonal, (worlds, constraints, block).
-        own: result of :func:`diagonal`.
+        response: result of :func:`diagonal`.
         damping: fraction of ``response`` that the constructor adds to the diagonal near singular poses, (worlds, 1, 1).
         heavy_share: fraction of ``response`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
     """

@@ -7,11 +7,11 @@ be the natural frequency of the rotational spring together with the body's inert
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K).
 
-The code stiffens bodies with g > 0.3 if at least two constraints pull on the body. F comes from the impulses of the
-last substep.
+The stage uses I_eff for a body if g > 0.3 and at least two constraints pull on the body. F comes from the impulses of
+the last substep.
 
-s increases continuously from zero, because a sudden change of the inertia would excite vibrations. K increases at once,
-but decreases over several steps.
+s increases continuously from zero, because a sudden change of the inertia would excite vibrations. K increases
+immediately, but decreases gradually over several steps.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
 
 
 def _surely_soft(w: StepBuffers, kick: Array) -> bool:
-    """Return True if a cheap bound shows that no body needs geometric stiffness."""
+    """Return True if a fast estimate shows that no body needs geometric stiffness."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     bound = w.layout.longest_arm * w.topology.body_sides.shape[1] * force

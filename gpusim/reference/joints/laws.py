@@ -1,6 +1,6 @@
-"""Law of axis rows, and the solution of the law for each row alone. description/actuator_kinds.py defines the law.
+"""Law of axis rows (description/actuator_kinds.py), and its solution for one row without regard to other rows.
 
-The modes of an axis row are FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its bound), STICK, AT_LOWER and
+The modes of an axis row are FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its maximum), STICK, AT_LOWER and
 AT_UPPER. If the clamped term j is at a bound, the mode also contains CLAMP_UP << 2 j or CLAMP_DOWN << 2 j.
 """
 
@@ -69,7 +69,7 @@ class AxisLaw:
             self.lower, self.upper = self.lower - slack, self.upper + slack
 
     def sum(self, w: StepBuffers) -> None:
-        """Sum all linear terms (P and D), and collect the clamped terms."""
+        """Add up P and D of all linear terms, and collect the clamped terms."""
         self.impulse = self.base_impulse.astype(w.real)
         self.slope = self.base_slope.astype(w.real)
         for group, impulse, slope in self.terms.values():
@@ -85,7 +85,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Add a law that moves axes in loops back to their limits."""
+        """Add a law for axes in loops that are beyond a limit. The law moves these axes back to the limit."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -99,7 +99,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the velocity bounds from the position limits."""
+        """Compute the bounds of the row velocities from the position limits."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, LOOP_SPEED, lower)
@@ -157,7 +157,7 @@ def limit_velocity(gap: Array, h: float) -> Array:
 
 
 def _add(target: Array, group: Group, values: Array) -> None:
-    """Add the columns of an actuator group to the columns of its axes."""
+    """Add the values of an actuator group to the columns of the group's axes."""
     if group.unique_axes:
         target[:, group.axis] += values
     else:
@@ -167,12 +167,12 @@ def _add(target: Array, group: Group, values: Array) -> None:
 def solve_row(
     law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)
 ) -> tuple[Array, Array]:
-    """Solve the law of each row alone. Return the velocities and the modes of the rows.
+    """Solve the law of each row without regard to the other rows. Return the velocities and the modes of the rows.
 
     Args:
         law: the law, summed over all terms.
-        free_velocity: velocity of each row without its own impulse.
-        response: row velocity for a unit impulse, above zero.
+        free_velocity: velocity that each row has if its impulse is zero.
+        response: velocity change of each row due to a unit impulse on the row, positive.
         at: indices of the axes to solve.
 
     Returns:
@@ -197,7 +197,7 @@ def solve_row(
 
 
 def _new_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return one bit for each unclamped term whose force exceeds the bound of the term at the given velocity."""
+    """Return one bit for each unclamped term whose impulse exceeds the term's bound at ``velocity``."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

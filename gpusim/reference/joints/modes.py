@@ -1,7 +1,7 @@
 """Active-set switching of axis rows in the direct solver. A row moves only to an adjacent piece of its law.
 
-The pieces of the law (laws.py), ordered by velocity, are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. In each pass,
-a row moves by at most one piece.
+From low to high velocity, the pieces of the law (laws.py) are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. In each
+pass, a row moves by at most one piece.
 """
 
 from __future__ import annotations
@@ -41,8 +41,9 @@ def adjacent_modes(
         mode: current modes, (num_worlds, axes).
         velocity: row velocities of the solution with the current modes.
         impulse: row impulses of the solution with the current modes.
-        response: row velocity for a unit impulse, above zero. The dead band of impulses is DEAD_BAND / response.
-        turn_share: (num_worlds,) result of :func:`reversal_shares`.
+        response: velocity change of each row due to a unit impulse on the row, positive. The dead band of impulses is
+            DEAD_BAND / response.
+        reversal_fraction: (num_worlds,) result of :func:`reversal_fractions`.
 
     Returns:
         The new modes. If the solution of a row is on the active piece of its law, the mode does not change.
@@ -71,10 +72,10 @@ def adjacent_modes(
 
 
 def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
-    """Return a mask of the rows at a stop whose velocity differs from the velocity of the stop.
+    """Return a mask of the rows in mode AT_LOWER or AT_UPPER whose velocity differs from the velocity of the limit.
 
-    If two rows are linearly dependent, the velocity of one row can force the other row off its stop. After the removal
-    of self-stress, the impulses do not show that the rows are in conflict.
+    If two rows are linearly dependent, the velocity of one row can force the other row away from its limit. After the
+    removal of self-stress, the impulses do not show that the rows are in conflict.
     """
     contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
     bound = np.where(contact == AT_LOWER, lower, upper)
@@ -82,17 +83,19 @@ def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
 
 
 def reversal_fractions(late: Array, excess: Array) -> Array:
-    """Return the reverse velocity at which a sliding row sticks, as a fraction of the velocity change due to friction.
+    """Return the velocity, after a reversal of direction, at which a sliding row sticks.
+
+    The velocity is a fraction of the velocity change due to friction.
 
     Args:
-        late: (num_worlds,) True for worlds with a positive result. For all other worlds, the result is 0.
-        further: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
+        late: (num_worlds,) True for worlds with many mode switches. For all other worlds, the result is 0.
+        excess: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
     """
     return np.where(late, REVERSAL_FRACTION * 2.0 ** np.clip(excess, 0, MAX_DOUBLINGS), 0.0)
 
 
 def first_move(mode: int, target: int) -> int:
-    """Return the mode after the first of the changes that lead from ``mode`` to ``target``."""
+    """Return ``mode`` with only its first difference from ``target`` changed to the value in ``target``."""
     part, differs = CONTACT_BITS, mode ^ target
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN
@@ -123,7 +126,10 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, reve
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, stop_impulse: Array, slack: Array, dead: float) -> Array:
-    """Return the next modes of sticking and stopped rows. ``stop_impulse`` is the impulse of friction and stops."""
+    """Return the next modes of rows that stick or are at a limit.
+
+    ``stop_impulse`` is the impulse of friction and limits.
+    """
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0
     sticks = (contact == STICK) & rubs

@@ -82,7 +82,7 @@ def _rows(w: StepBuffers) -> None:
 
 
 def _twist_before(w: StepBuffers) -> None:
-    """Compute (v, w) of all bodies before the kick, at the current orientations."""
+    """Compute the velocities (v, w) of all bodies before the kick, at the current orientations."""
     state = w.state.arrays
     w.twist_before = np.concatenate(
         [state["linear_velocity"], rotations.matvec(w.inertia_inverse, state["angular_momentum"])], axis=-1
@@ -99,7 +99,7 @@ def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _axis_rates(w: StepBuffers) -> None:
-    """Set the mean axis rates of the last drift and of the drift before."""
+    """Set the mean axis rates in the last two drifts."""
     state, rows = w.state.arrays, w.topology.axis_row
     values = np.concatenate([w.element_value, w.coupling_value], axis=1)
     w.axis_position = values[:, w.topology.axis_element].astype(w.real)
@@ -112,8 +112,8 @@ def _axis_rates(w: StepBuffers) -> None:
 def coupling_values(w: StepBuffers) -> Array:
     """Return the position errors of the coupling rows, (num_worlds, couplings).
 
-    Gears and mimics start with a NaN offset. The function replaces NaN by the offset that makes the error zero at the
-    current pose.
+    Gears and mimics start with a NaN offset. A NaN offset becomes the offset that makes the error zero at the current
+    pose.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
     value = c.mixed(w.element_value, c.factor[None])

@@ -1,7 +1,7 @@
 """Limits of ropes. Users can change the lengths of distance joints and tendons during the simulation.
 
 After a write, a limit moves to its new value during the next step. The velocity bound of the row contains the rate of
-the limit: ``u <= (limit - q)/h + rate``. A change faster than LENGTH_SPEED takes effect at once.
+the limit: ``u <= (limit - q)/h + rate``. If the rate would exceed LENGTH_SPEED, the limit changes immediately.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LENGTH_SPEED = 20.0
 
 
 def move_limits(w: StepBuffers) -> None:
-    """Move the limits of ropes by one substep, and add the rates of the limits to the velocity bounds of the law."""
+    """Advance the limits of ropes by one substep, and add the rates of the limits to the velocity bounds of the law."""
     axis = w.ropes["rope_axis"]
     if not axis.size:
         return

@@ -100,7 +100,7 @@ def around(
 
     Args:
         cylinder: (n,) whether the surface is a cylinder.
-        sided: (n,) whether the path has a side point.
+        sided: (n,) whether the path has a side point (MuJoCo: side site).
         radius: (n,) radius of the surface, m.
         a, b, side: (worlds, n, 3) both ends and the side point, relative to the center, m.
         frame: (worlds, n, 3, 3) axes of the surface as columns.
@@ -184,7 +184,7 @@ def _arcsine(x: Array) -> Array:
 
 
 def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return whether a path inside a circle touches the circle, and the contact point."""
+    """Return, for a path inside a circle, whether the path touches the circle, and the contact point."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
     wraps = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
     ratio_a, ratio_b = (
@@ -216,9 +216,10 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
 def rows(
     paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)
 ) -> list[tuple[Array, Array, Array]]:
-    """Return the Jacobians of the path lengths for each end of both lines.
+    """Return the Jacobians of the path lengths, with one entry for each end of both straight lines.
 
-    An entry contains the bodies (n,), the linear part (worlds, n, 3) and the angular part (worlds, n, 3).
+    An entry contains the indices of the bodies (n,), the linear part (worlds, n, 3) and the angular part (worlds, n,
+    3).
     """
     jacobians = []
     lines = (
@@ -237,7 +238,7 @@ def rows(
 def rates(jacobians: list[_Side], twist: Callable[[Array], Array]) -> Array:
     """Return the rates of path lengths.
 
-    ``jacobians`` is the result of :func:`rows`. ``twist`` returns the twists of bodies.
+    ``jacobians`` is the result of :func:`rows`. ``twist`` is a function that returns the twists of bodies.
     """
     total: Array = np.zeros(jacobians[0][1].shape[:-1])
     for body, linear, angular in jacobians:
@@ -247,7 +248,7 @@ def rates(jacobians: list[_Side], twist: Callable[[Array], Array]) -> Array:
 
 
 def polyline(paths: Paths, count: int) -> Array:
-    """Return the ends of each path and ``count`` + 1 points on the arc, in order, (worlds, n, count + 3, 3)."""
+    """Return points along each path, (worlds, n, count + 3, 3): both ends, and ``count`` + 1 points on the arc."""
     start, end = paths.contact_a - paths.center, paths.contact_b - paths.center
     z = paths.arc_axis
     low, high = dot(start, z)[..., None] * z, dot(end, z)[..., None] * z

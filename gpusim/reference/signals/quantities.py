@@ -1,9 +1,9 @@
 """Quantities: signals that backends read from a state. Each quantity has a NumPy reader and a C++ expression.
 
-``device`` is the body of a C++ function. The C++ function has the arguments ``w`` (world), ``i`` (index of an element)
-and ``out`` (result). ``w`` has functions that return parameters, tables and the stored state. model/fields.py lists the
-names of the functions. The C++ function can also call the functions of cuda_kernels/signals/observe.cuh.
-backends/codegen/observe_header.py generates the kernels' switch over all quantities.
+``device`` is the source code of a C++ function body. The C++ function has the arguments ``w`` (world), ``i`` (index of
+an element) and ``out`` (result). ``w`` has functions that return parameters, tables and the stored state.
+model/fields.py lists the names of the functions. The C++ function can also call the functions of
+cuda_kernels/signals/observe.cuh. backends/codegen/observe_header.py generates the kernels' switch over all quantities.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ TENSION = (
         _tension, "*out = joint_tension(w, i);",
     ),
 )  # fmt: skip
-"""Quantities of ropes, rods and tendons (model/ropes.py). ``i`` counts only joints with a tension."""
+"""Quantities of ropes, rods and tendons (model/ropes.py). ``i`` is an index among the joints that have a tension."""
 FRAME = (
     Quantity(
         "quaternion", (4,), "-", "orientation of the child's joint frame in the parent's joint frame, xyzw",
@@ -202,7 +202,7 @@ SITE = (
 
 
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
-    """Return the change of linear acceleration and torque between the last kick and t, (num_worlds, n, 6)."""
+    """Return how much linear acceleration and torque change from the last kick to t, (num_worlds, n, 6)."""
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
@@ -220,7 +220,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return acceleration minus gravity at t, along the site's axes."""
+    """Return the acceleration at t minus gravity, in the axes of the site."""
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
     new = np.concatenate([s["linear_velocity"][:, body], s["angular_momentum"][:, body]], axis=-1).astype(float)
@@ -285,7 +285,7 @@ JOINT_WRENCH = (
 
 
 def contact_wrench(now: StateReader, i: Array) -> Array:
-    """Return the contact force, and the torque about the center of mass, on each sensor's body, (num_worlds, n, 6)."""
+    """Return the contact wrench (force, torque about the center of mass) on each sensor's body, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -366,7 +366,7 @@ RAY = (
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
-    """Return the quantity for a reading that an actuator kind declares."""
+    """Return the quantity that reads one reading (output value) of an actuator kind."""
 
     def read(now: StateReader, i: Array) -> Array:
         return np.asarray(declared.read(now.group(kind), now))[:, i]
@@ -376,7 +376,7 @@ def reading(kind: str, declared: Reading) -> Quantity:
 
 @cache
 def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
-    """Return the quantities of all readings of an actuator kind."""
+    """Return the quantities for all readings that an actuator kind declares."""
     return tuple(reading(kind.name, r) for r in kind.readings)
 
 
@@ -384,7 +384,7 @@ def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
     """Return all quantities that the kernels can read, in the order of their numbers.
 
-    ``kinds``: actuator kinds whose readings to include.
+    The result includes the readings of the actuator kinds ``kinds``.
     """
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
     return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)

@@ -37,7 +37,10 @@ class Casts:
         return np.asarray(self.origin + self.distance[..., None] * self.direction)
 
     def intersect(self, now: StateReader, shape: int, rays: Array) -> None:
-        """Intersect ``rays`` (indices) with a shape. Keep each hit that is nearer than all earlier hits of the ray."""
+        """Intersect the rays with the indices ``rays`` with a shape.
+
+        Keep each hit that is nearer than all earlier hits of the ray.
+        """
         spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
         kind, rotation = shape_type(spec.kind), now.rotation(body)
         center = now.state["position"][:, body] + matvec(rotation, now.model.contact.center[shape])

@@ -1,4 +1,4 @@
-"""Stage sense: loads of ropes, and of joints and bodies with sensors, over all substeps of a step.
+"""Stage sense: add up the loads of ropes and of sensors over all substeps of a step.
 
 * Joints: the stage averages the wrench of the child on the parent over the kicks, in the parent's joint frame. A kick
   is the part of a substep that updates velocities from forces. The wrench includes drives, limits, friction and

@@ -1,9 +1,9 @@
 """Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and coordinate rates.
 
-The state stores the velocities at the last three half steps: v1 at t - h1/2, v2 before v1, and v3 before v2. Between
-two half steps, a kick applies the forces for the time H. The mean accelerations in the last two kicks are (v1 - v2)/H1
-and (v2 - v3)/H2. The reader extrapolates the accelerations to t - h1/4 and uses the result to advance v1 to t. The
-error of the velocity at t is of second order. The reader does not extrapolate impacts.
+The state stores the velocities at the last three half steps: v1 at t - h1/2, v2 one step earlier, and v3 two steps
+earlier. Between two half steps, a kick applies the forces for the time H. The mean accelerations in the last two kicks
+are (v1 - v2)/H1 and (v2 - v3)/H2. The reader extrapolates the accelerations to t - h1/4 and uses the result to advance
+v1 to t. The error of the velocity at t is of second order. The reader does not extrapolate impacts.
 """
 
 from __future__ import annotations
@@ -39,10 +39,9 @@ from gpusim.typing import Array
 
 matvec, cross, dot = rotations.matvec, rotations.cross, rotations.dot
 SPRING = 4.0
-"""Increase of an acceleration from one kick to the next, as a factor, above which the acceleration counts as an
-impact."""
+"""An acceleration counts as an impact if it grows by more than this factor from one kick to the next."""
 SMALL = 0.02
-"""The reader advances a velocity even after an impact if the advance is below SMALL times the velocity."""
+"""After an impact, the reader advances a velocity only if the change is below SMALL times the velocity."""
 ROUGH = 0.5
 """Maximum relative change of a site's acceleration in a step for which the reader extrapolates the acceleration."""
 
@@ -81,7 +80,7 @@ class StateReader:
 
     Args:
         model, coordinates: model of the simulation, and its coordinate table.
-        semi_implicit: whether velocities are already at t.
+        semi_implicit: whether the state stores velocities at t, and not at half steps.
         state: function that returns the state to read.
         parameters: arrays of fields.PARAMETER_FIELDS, by name.
         control: function that returns the commands, (num_worlds, controls).
@@ -160,7 +159,7 @@ class StateReader:
         )
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
-        """Return the arms of both joint points, and the vector between the two points, in the world frame (m)."""
+        """Return the moment arms of both joint points, and the vector between the points, in the world frame (m)."""
         c, x = self.coordinates.columns, self.state["position"]
         a, b = c["body_a"][i], c["body_b"][i]
         arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])
@@ -244,7 +243,7 @@ class StateReader:
         return wrapping.find_paths(self.model.topology.wrap, self.state["position"], self.rotation(), part)
 
     def path_rows(self, part: Array) -> list[tuple[Array, Array, Array]]:
-        """Return the Jacobians of some wrapped rope paths. ``part``: their indices. See :func:`wrapping.rows`."""
+        """Return the Jacobians of the rope paths with the indices ``part``, see :func:`wrapping.rows`."""
         return wrapping.rows(self.paths(part), self.model.topology.wrap, self.state["position"], part)
 
     def _value(self, kind: str, i: Array) -> Array:
@@ -293,5 +292,5 @@ class StateReader:
         return next(g for g in self.groups if g.type.name == kind)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the commands of an actuator group in the last step, (num_worlds, n)."""
+        """Return the commands that an actuator group had in the last step, (num_worlds, n)."""
         return self.state["command_before"][:, group.control[name]]

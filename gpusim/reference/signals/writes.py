@@ -1,13 +1,13 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations that run in order.
 
-The operations have the following order: write poses of bodies, joint coordinates (from parent to child), velocities of
-bodies, joint rates. The NumPy backend calls :func:`run` for all chosen worlds. The kernels
-(cuda_kernels/signals/writes.cuh) execute the same operations.
+Order of the operations: poses of bodies, joint coordinates (from parent to child), velocities of bodies, joint rates.
+The NumPy backend calls :func:`run` for all chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the
+same operations.
 
-Users write values at the time t, but the state stores velocities half a step before t. So the operations first advance
-the velocities of written bodies to t. After the write, the operations subtract (h'/2) a, to convert the velocities back
-to the half step. h' is the last step, and a is the last acceleration. For a body with a written pose, a is the
-acceleration of free fall. The write does not change any bit in the state of other bodies.
+Users write values at the time t, but the state stores velocities half a step before t. The first operations therefore
+advance the velocities of written bodies to t. The last operations subtract (h'/2) a, to convert the velocities back to
+the half step. h' is the duration of the last step, and a is the last acceleration. For a body with a written pose, a is
+the acceleration of free fall. The write does not change any bit in the state of other bodies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPERATIONS = (
     "JOINT_POSE", "CARRY", "BODY_LINEAR", "BODY_ANGULAR", "RATE", "CARRY_RATE", "APPLY_RATES", "WRAP_ANGLE",
     "SET_ANGLE", "AXIS_RATE", "FORGET_CONTACTS", "POSED",
 )  # fmt: skip
-"""Names of the operations by number."""
+"""Names of the operations. The index of a name is the operation's number."""
 CODES = {name: number for number, name in enumerate(OPERATIONS)}
 REMEMBERED = 21
 """Number of values that a write stores for each body: previous pose, changes of velocities, impact flags."""
@@ -111,7 +111,7 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _start_and_end(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """Return the operations that start and end a write."""
+    """Return two lists of operations: those that start a write, and those that end it."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -180,7 +180,7 @@ def _children(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the fixed joints with a dynamic parent body that has no other joint."""
+    """Return the fixed joints whose parent is a dynamic body without other joints."""
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -273,7 +273,7 @@ class _Writer:
             self._set(name, i, now)
 
     def step_back(self, i: int, j: int, column: int) -> None:
-        """Convert the velocities of body i, and their history, back to the half step.
+        """Convert the velocities of body i, and its stored previous velocities, back to the half step.
 
         If j is 0, subtract the change that :meth:`advance` stored. If j is 1, subtract the change in free fall, except
         after an impact. If j is 2, subtract the change in free fall, even after an impact.
@@ -295,7 +295,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return the acceleration due to gravity and applied force, and the applied torque, together (n, 6)."""
+        """Return (n, 6): the acceleration due to gravity and applied force, then the applied torque."""
         p = self.now.parameters
         applied = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))
@@ -333,7 +333,7 @@ class _Writer:
         self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
 
     def body_orientation(self, i: int, j: int, column: int) -> None:
-        """Rotate the body to the written orientation, about the origin of its frame."""
+        """Rotate the body to the written orientation. The origin of the body's frame does not move."""
         origin = self._get("position", i) - self._center_offset(i)
         omega = self.now.twist([i])[self.worlds, 0, 3:]
         self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
@@ -354,7 +354,7 @@ class _Writer:
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def joint(self, i: int, j: int, column: int) -> None:
-        """Write j coordinates of a joint. The coordinates have the numbers i, i + 1, ..."""
+        """Write j coordinates of a joint. The coordinates have the indices i, i + 1, ..."""
         t = self.table
         relative_rotation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = relative_rotation, np.zeros((len(self.worlds), 3))
@@ -405,7 +405,7 @@ class _Writer:
         self._move(b, q, point - arm)
 
     def _move(self, b: int, q: Array, center: Array) -> None:
-        """Write a new pose. Rotate the velocities of the body together with the orientation."""
+        """Write a new pose. The velocities of the body rotate together with the body."""
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
@@ -416,7 +416,7 @@ class _Writer:
             self._set(name, b, matvec(matrix, self._get(name, b)))
 
     def carry(self, i: int, j: int, column: int) -> None:
-        """Move body i rigidly with body j."""
+        """Move body i with body j, as if both were one rigid body."""
         inverse_before = rotations.quaternion_conjugate(self.before["orientation"][:, j])
         spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), inverse_before))
         arm = self.before["position"][:, i] - self.before["position"][:, j]
@@ -426,7 +426,7 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write the rates of j coordinates of a joint. The coordinates have the numbers i, i + 1, ...
+        """Write the rates of j coordinates of a joint. The coordinates have the indices i, i + 1, ...
 
         The child first gets the velocity change of the parent, as if child and parent were one rigid body.
         """

@@ -14,7 +14,7 @@ from gpusim.typing import Array
 
 @dataclass
 class ColorBatch:
-    """Constraints of one color, or the constraints without a color (overflow), in the current substep.
+    """Constraints of one color, or the overflow (constraints without a color).
 
     ``bodies`` is (n, slots), and Jacobians are (worlds, n, block, slots * 6).
     """
@@ -29,15 +29,15 @@ class ColorBatch:
     axes: list[AxisStep]
     coupled: CoupledRows
     gamma: Array
-    """(worlds, n, block) compliances of the axis rows that are in the block of the rigid rows (soft_rows.py). 0 for all
-    other rows."""
+    """(worlds, n, block) compliances of the axis rows that joined the block of the rigid rows (soft_rows.py). All other
+    rows have 0."""
 
 
 @dataclass
 class CoupledRows:
     """Coupled laws of a batch of constraints.
 
-    ``k`` is the index of the law's constraint in the batch, and ``number`` is the index of the law in the model.
+    ``k`` is the index of the law's constraint in the batch. ``number`` is the index of the law in the model.
     ``rows`` is True for used rows, (n, block). ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
     """
 
@@ -75,7 +75,7 @@ class CoupledRows:
 
 @dataclass
 class AxisStep:
-    """One axis row for each of n constraints in a batch.
+    """Axis rows of n constraints in a batch, one row for each constraint.
 
     ``impulse`` changes the velocities of the bodies by ``motion``, (worlds, n, slots * 6).
     """

@@ -2,7 +2,7 @@
 
 No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
 solver handles one color after another (Gauss-Seidel). For each constraint, the solver first solves the rigid rows as
-one block, and then each axis row by its law.
+one block. Then the solver solves each axis row by its law.
 
 The overflow contains the constraints without a color. Each sweep first solves the overflow. The solver solves all
 overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
@@ -56,7 +56,7 @@ def solve(w: StepBuffers) -> None:
 def warm_start(w: StepBuffers) -> None:
     """Build the batches of the swept constraints, and apply their initial impulses.
 
-    The initial impulses are the impulses of the last substep, times kick time / last kick time. A kick time is the time
+    Initial impulse = impulse of the last substep * kick time / last kick time. A kick time is the time
     over which stage kick applies forces.
     """
     w.batches = _batches(w)
@@ -131,7 +131,7 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 def residual(w: StepBuffers) -> Array:
     """Return the greatest residual of the swept rows in each world (m/s or rad/s).
 
-    For a soft row, the residual is the velocity change that would solve the row alone.
+    For a soft row, the residual is the velocity change that would satisfy this row.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
@@ -244,7 +244,7 @@ def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisS
 
 
 def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, local_row: Array, axis: Array) -> AxisStep:
-    """Eliminate the rigid rows of each constraint from the constraint's axis row (Schur complement)."""
+    """Compute axis rows without the rigid rows of their constraints (Schur complement)."""
     alone = product[:, k, local_row, local_row]
     coupled = np.where(batch.rigid[k], product[:, k, local_row], 0.0)
     impulse = -matvec(batch.inverse[:, k], coupled)
@@ -311,9 +311,9 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The function uses the Jacobians that stage prepare computed before the drift. Let C be the error of a row (m or
-    rad). A sweep corrects only the fraction max(0.2, 1/(1 + |C|/0.001)) of C, because a full linear correction of a
-    large error overshoots.
+    The Jacobians are those from stage prepare, before the drift. Let C be the error of a row (m or rad). A sweep
+    corrects only the fraction max(0.2, 1/(1 + |C|/0.001)) of C, because a full linear correction of a large error
+    overshoots.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -327,7 +327,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Add the split impulses that correct a fraction of the position errors to the displacement ``moved``."""
+    """Add split impulses to the displacement ``moved``. Split impulses correct a fraction of the position errors."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
@@ -339,7 +339,7 @@ def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
 
 
 def follow(w: StepBuffers, moved: Array) -> None:
-    """Change the displacement ``moved`` (num_worlds, bodies, 6) in one sweep, to satisfy the rigid rows."""
+    """Change the displacement ``moved`` (num_worlds, bodies, 6) by one sweep over the rigid rows."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 

@@ -1,4 +1,4 @@
-"""Contacts with the direct solver: sweeps between the forward and the backward solve of the joint rows.
+"""Solve contacts with the direct solver: sweep between the forward and the backward solve of the joint rows.
 
 The joint rows have the matrix A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py). v contains the velocities of the
 bodies. C_n v is the relative twist of manifold n at the manifold's center. For each manifold, the solver computes
@@ -11,7 +11,7 @@ computes x = D^-1 L^-1 S r from the residual r (forward solve). After the forwar
     t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
 After the sweeps, the solver does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p contains the joint
-impulses. In each world, the solver handles manifolds on bodies with joints one after another.
+impulses. If the bodies of manifolds have joints, the solver handles the manifolds of a world one after another.
 
 If the joints lock the motion of a contact point, the point gets a compliance (``_add_floors``).
 """
@@ -71,7 +71,10 @@ def _needs_torque_response(m: Manifolds) -> Array:
 
 
 def _bounded_response(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the response of each point without joints (n, 4), at most a multiple of the mechanism's inverse mass."""
+    """Return the response (n, 4) that each point would have without joints.
+
+    A multiple of the mechanism's inverse mass limits the response.
+    """
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
     return np.minimum(free, np.maximum(real(1.0 / POINT_FLOOR) * system, real(POINT_MIN / POINT_FLOOR) * free))
@@ -103,9 +106,10 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 def sweep_contacts(w: StepBuffers, worlds: Array, max_sweeps: Array | int) -> None:
     """Sweep contacts and iterative joints until ``worlds`` converge.
 
-    ``max_sweeps`` is the maximum number of sweeps, (num_worlds,) or the same number for all worlds.
+    ``max_sweeps`` is the maximum number of sweeps: an array (num_worlds,), or one number for all worlds.
 
-    For joints with the direct solver, ``w.delta`` contains x of the forward solve, (num_worlds, constraints, block).
+    For joints that the direct solver solves, ``w.delta`` contains x of the forward solve, (num_worlds, constraints,
+    block).
     """
     swept = bool(w.topology.swept.any())
     if w.touch is None and not swept:

@@ -6,7 +6,7 @@ b is the curvature bias. Limits, friction and saturation use active-set switchin
 nonlinear laws at the new velocities. A *refresh* recomputes the curvature bias b. The first pass does not recompute b.
 
 The *guard* restores the first solution if refreshes diverge. Near a singular pose of a loop, the guard restarts the
-passes with a damped factor.
+passes with a damped factorization.
 
 Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py).
 """
@@ -104,7 +104,7 @@ class Rows:
         return residual
 
     def change(self, w: StepBuffers, residual: Array, response: Array) -> Array:
-        """Return the greatest residual that a row can correct by its own impulse (m/s or rad/s), (num_worlds,)."""
+        """Return each world's greatest residual (m/s or rad/s) that an impulse on the same row can correct."""
         return np.asarray(
             np.abs(residual * (response / (response + self.gamma)) * w.topology.row_used).max(axis=(1, 2))
         )
@@ -139,7 +139,7 @@ class Passes:
         return self.remaining > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
-        """End the passes in worlds without residual, if their bias matches the velocities."""
+        """End the passes in each world that has no residual and whose bias matches the velocities."""
         active, refreshed = self.active, (self.since > 0) & ~self.hold_bias
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
@@ -157,8 +157,8 @@ class Passes:
 
         Args:
             w: work arrays of the substep.
-            energy: energy r x, where x is the correction for the residual r, (num_worlds,).
-            plain: energy with diag(A) instead of A, (num_worlds,).
+            energy: energy r x of the correction x for the residual r, (num_worlds,).
+            plain: energy of the correction if diag(A) replaces A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # refreshes change the bias
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -196,7 +196,7 @@ class Passes:
             self.refreshes[straight] = self.max_refreshes[straight]
 
     def _release(self, w: StepBuffers) -> None:
-        """Remove the impulses of joints with the direct solver."""
+        """Set the impulses of joints that the direct solver solves to zero, in the worlds of the mask ``released``."""
         worlds = self.released
         impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
         w.solved = w.solved - impulse
@@ -212,7 +212,7 @@ class Passes:
         self.remaining[worlds] = self.max_passes[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
-        """Decide whether the next pass keeps the curvature bias, in the worlds of a mask."""
+        """In the worlds of a mask, decide whether the next pass keeps the curvature bias."""
         self.hold_bias = np.where(worlds, (self.since == 0) | (self.refreshes >= self.max_refreshes), self.hold_bias)
         self.refreshes += worlds & (self.since > 0)
 
@@ -236,7 +236,7 @@ def _work(w: StepBuffers, velocity: Array, momentum: Array, twist: Array) -> Arr
 
 
 def _gains(w: StepBuffers, motion: Array) -> Array:
-    """Return a mask of the worlds with loops in which the solve adds too much energy, (num_worlds,)."""
+    """Return a mask (num_worlds,) of the worlds that contain loops and get too much energy from the solve."""
     t = w.topology
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)
@@ -452,7 +452,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
 
 
 def _next_modes(w: StepBuffers, system: System) -> Array:
-    """Return the modes that fit the impulse and rate of each axis row, (num_worlds, axes)."""
+    """Return the modes that match the impulse and the rate of each axis row, (num_worlds, axes)."""
     excess = system.passes.switches - CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False

@@ -15,7 +15,7 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 FAST_ROTATION = 1.0
-"""Joint rotation (rad per substep) above which stage drift advances the joint angle, to count full rotations."""
+"""If a joint rotates faster (rad per substep), stage drift advances the joint angle to count full rotations."""
 
 
 def drift(w: StepBuffers) -> None:
@@ -55,7 +55,7 @@ def _keep_velocities(w: StepBuffers) -> None:
 
 
 def _starts_with_jump(w: StepBuffers) -> Array:
-    """Return a mask of the worlds whose initial velocities violate rigid rows, stops or contacts, (num_worlds,)."""
+    """Return a mask (num_worlds,) of the worlds whose initial velocities violate rigid rows, limits or contacts."""
     jumps: Array = np.zeros(w.num_worlds, bool)
     first = w.h_prev[:, 0] <= 0.0
     if w.scheme == "semi_implicit" or not first.any():
@@ -75,7 +75,7 @@ def _starts_with_jump(w: StepBuffers) -> Array:
 
 
 def _held_rows(w: StepBuffers) -> Array:
-    """Return a mask of the rigid rows and the axis rows at a stop, (num_worlds, rows)."""
+    """Return a mask (num_worlds, rows) of the rigid rows, and of the axis rows at a position limit."""
     t = w.topology
     held = np.zeros((w.num_worlds, t.num_constraints * t.block), bool)
     held[:, t.rigid_row] = True
@@ -87,7 +87,7 @@ def _held_rows(w: StepBuffers) -> Array:
 
 
 def _row_jumps(w: StepBuffers, min_jump: Array) -> Array:
-    """Return a mask (num_worlds, rows) of the rows that move fast at the start of the substep."""
+    """Return a mask (num_worlds, rows) of the rows with a high row velocity at the start of the substep."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
     sides = sum(

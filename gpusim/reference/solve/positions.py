@@ -1,11 +1,11 @@
 """Stage positions: correct the position errors of rigid constraint rows after the drift. Velocities do not change.
 
-In every substep, the direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factor of the velocity solve.
-C contains the position errors. The correction is linear, so after a rotation by theta, an error of about L theta^2
-remains. L is a typical lever arm of the model (``usual_lever``, limits.py). Near a singular pose of a loop, a tiny
-error would cause a large rotation, which would open the joints. The solver therefore scales corrections of loops to
-``theta^2 <= error / L`` (a trust region). The solver repeats the correction with a new factor of the rigid rows at the
-corrected pose.
+In every substep, the direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factorization of the velocity
+solve. C contains the position errors. The correction is linear, so after a rotation by theta, an error of about L
+theta^2 remains. L is a typical lever arm of the model (``usual_lever``, limits.py). Near a singular pose of a loop, a
+tiny error would cause a large rotation, which would open the joints. The solver therefore scales corrections of loops
+to ``theta^2 <= error / L`` (a trust region). The solver repeats the correction with a new factorization of the rigid
+rows at the corrected pose.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def correct_direct(w: StepBuffers) -> None:
 
 
 def _close_loops(w: StepBuffers) -> None:
-    """Correct each world until its errors stop decreasing."""
+    """Repeat the correction in each world until the errors no longer decrease."""
     state, real = w.state.arrays, w.real.type
     closing = np.ones(w.num_worlds, bool)
     before = np.full(w.num_worlds, np.inf, w.real)

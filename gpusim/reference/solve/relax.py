@@ -42,7 +42,7 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """If an axis bounces off a limit, set the velocity bound of the axis to the speed after the impact."""
+    """If an axis bounces at a position limit, set its velocity bound to the speed after the impact."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none

@@ -1,7 +1,7 @@
-"""Self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
+"""Remove self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
 
 Self-stress moves no body. :func:`drop` removes self-stress: it replaces the impulses p by A^-1 A p, with the
-regularized factor for A^-1.
+regularized factorization as A^-1.
 """
 
 from __future__ import annotations

@@ -27,14 +27,14 @@ def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, response: Array, 
 
 
 def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
-    """Factor chosen worlds without axis rows, for stage positions.
+    """Factor the matrices of chosen worlds without axis rows, for stage positions.
 
-    A factor that includes axis rows could not close a gap in a loop against friction, limits or stiff springs.
+    With axis rows, friction, limits or stiff springs could prevent the correction of a gap in a loop.
 
     Args:
         w: work arrays of the substep.
         worlds: mask of the worlds to factor, (num_worlds,).
-        moved: whether to use the current poses.
+        moved: whether to recompute the Jacobians at the current poses first.
     """
     at, system = np.flatnonzero(worlds), w.direct
     if not at.size:
