@@ -20,7 +20,7 @@ with suppress(ImportError):  # Windows has no fcntl, and cannot rename open file
     import fcntl
 
 PART = ".part"
-"""Suffix of a file that grows during a recording."""
+"""Additional suffix of the growing file during a recording."""
 _LONGEST_NAME = 240
 """Maximum length of a file name in bytes. File systems allow 255 bytes, including the suffix PART."""
 _numbers = itertools.count()
@@ -67,13 +67,13 @@ def check_output_file(path: str | os.PathLike[str], suffixes: Sequence[str], nam
 
 
 def check_apart(files: Mapping[str, str | os.PathLike[str] | None]) -> None:
-    """Check that all output files are different files.
+    """Raise a ModelError if two output paths are the same file.
 
     Args:
-        files: dict from a name for errors, such as the command-line option, to a path or None.
+        files: dict from names to paths. A name, such as the command-line option, identifies the path in errors.
 
     Raises:
-        ModelError: two names have the same path.
+        ModelError: two paths are the same file.
     """
     names: dict[str, str] = {}
     for name, path in files.items():
@@ -95,7 +95,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that appears at ``path`` only when the ``with`` block ends without an error.
 
     Until the block ends, the bytes are in a hidden temporary file in the same folder. Readers therefore never see an
-    incomplete file. An older file with the same name survives a crash.
+    incomplete file. If the program crashes, an older file at ``path`` remains unchanged.
 
     Raises:
         OSError: the folder is not writable. The error message contains the path.
@@ -115,13 +115,13 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
-    """Return the path of a hidden file in the folder of ``target``."""
+    """Return the path of a new hidden temporary file in the folder of ``target``."""
     return target.with_name(f".gpusim.{os.getpid()}.{next(_numbers)}{suffix}")
 
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Replace the path in disk errors by ``path``."""
+    """Context manager: in disk errors, name ``path`` instead of the original path."""
     try:
         yield
     except OSError as error:
@@ -136,13 +136,13 @@ def part_of(path: Path) -> Path:
 
 
 def locked(part: Path) -> BinaryIO | None:
-    """Lock the file of a recording. The lock lasts until the returned file is closed or the process ends.
+    """Lock the growing file of a recording. The lock lasts until the returned file is closed or the process ends.
 
     If ``part`` is a folder, lock the layout file of the recording. The layout file is the last file of the folder in
     sorted order.
 
     Returns:
-        The open file. None if the file is missing, or if the system or the file system has no locks.
+        The open file. None if the file is missing, or if the operating system or file system does not support locks.
 
     Raises:
         ModelError: a recorder of this or another process holds the lock.
@@ -166,7 +166,7 @@ def locked(part: Path) -> BinaryIO | None:
 
 
 def put_aside(part: Path) -> Path | None:
-    """Rename the file of an aborted recording from NAME.SUFFIX.part to NAME-broken.SUFFIX.part.
+    """Rename the growing file of an aborted recording from NAME.SUFFIX.part to NAME-broken.SUFFIX.part.
 
     Returns:
         The new path, or None if the file is missing or empty.

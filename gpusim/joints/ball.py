@@ -30,12 +30,12 @@ from gpusim.typing import Array, Vector
 
 @register
 class Ball(JointType):
-    """Ball joint: three rows keep two points together.
+    """Ball joint: three rows keep the parent's point and the child's point together.
 
     The coordinates are the components and the length of the rotation vector.
 
-    With ``params["cone_axis"]`` (unit vector in the joint frame), the joint has a fifth coordinate: the chord of the
-    angle between the cone axis in the parent and the cone axis in the child.
+    With ``params["cone_axis"]`` (unit vector in the joint frame), the joint has a fifth coordinate: the distance
+    between the tips of the cone axis fixed in the parent and the cone axis fixed in the child (the chord).
     """
 
     name: ClassVar[str] = "ball"
@@ -44,11 +44,11 @@ class Ball(JointType):
     position_is: ClassVar[str] = "quaternion"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of the coordinates: rotation vector, its length, and the chord if the joint has a cone."""
+        """Return the kinds of the coordinates that :meth:`coordinate_list` returns."""
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3, the components of the rotation vector. The other coordinates only have limits."""
+        """Return 3, the number of components of the rotation vector. The other coordinates only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
@@ -56,7 +56,7 @@ class Ball(JointType):
         return [*frames.point_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the rotation vector in the parent's axes, its length, and the chord if the joint has a cone."""
+        """Return the rotation vector (parent's axes) and its length. With a cone, also return the chord."""
         cone = [frames.chord(params["cone_axis"])] if "cone_axis" in params else []
         return [*(frames.rotation(k) for k in range(3)), frames.total_rotation(), *cone]
 

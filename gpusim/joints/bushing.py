@@ -1,4 +1,4 @@
-"""Bushing: a soft joint that locks nothing. Springs along and about the axes of the joint frame hold the child."""
+"""Bushing: a soft joint that locks nothing. Translational and rotational springs hold the child."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 MOTIONS = ("x", "y", "z", "rx", "ry", "rz")
-"""Translations (m) and components of the rotation vector (rad) along the axes of the parent's joint frame."""
+"""Names of the coordinates: translations (m), then rotation vector (rad), in the parent's joint frame."""
 
 
 @register
 class Bushing(JointType):
-    """Joint without constraint rows. MOTIONS lists the coordinates."""
+    """Joint without constraint rows. MOTIONS contains the names of the six coordinates."""
 
     name: ClassVar[str] = "bushing"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,) * 3 + (ROTATION,) * 3
@@ -63,23 +63,23 @@ def add_bushing(
 
     The wrench on the child is -K q - C q', where q contains three translations and three rotations. If K and C are
     diagonal, each motion with a nonzero entry gets a separate spring. The springs have the signals
-    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. With other matrices, the bushing is one actuator, with
-    the signals ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. ``joint.<label>.position`` reads all six
-    deflections q.
+    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. If K or C is not diagonal, the bushing is one actuator
+    with the signals ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. The signal ``joint.<label>.position``
+    contains all six deflections q.
 
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. The springs act along and about the axes of the parent's
-            joint frame.
+        parent_xform: joint frame in the parent's body frame. The axes of all springs are the axes of the parent's joint
+            frame.
         child_xform: joint frame in the child's body frame.
         stiffness: matrix K (N/m and N m/rad). Give a symmetric 6x6 matrix, its diagonal (x, y, z, rotations about x, y,
             z), or one number for the whole diagonal.
-        damping: matrix C (N s/m and N m s/rad), in the form of ``stiffness``.
+        damping: matrix C (N s/m and N m s/rad), in the same format as ``stiffness``.
         label: unique name.
         solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).
-        at: pose of the bushing in the world, as alternative to both frames (see :meth:`ModelBuilder.add_joint`).
+        at: pose of the bushing in the world. Replaces both frames (see :meth:`ModelBuilder.add_joint`).
 
     Returns:
         The joint's index.

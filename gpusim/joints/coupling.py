@@ -24,7 +24,7 @@ def add_gear(
     Args:
         joint_a: driving joint.
         joint_b: driven joint.
-        ratio: gear ratio, not zero, negative for external teeth.
+        ratio: gear ratio, not zero. Two external gears have a negative ratio.
         axis_a, axis_b: index of the coordinate of each joint.
         label: unique name.
 
@@ -51,9 +51,9 @@ def add_mimic(
     A curve (c2, c3, c4) adds the polynomial ``c2 q_leader^2 + c3 q_leader^3 + c4 q_leader^4`` to ``q_joint``.
 
     Args:
-        joint: the joint that follows.
-        leader: the joint that determines the motion.
-        multiplier: factor of the leader's coordinate. The factor may be zero only with a curve.
+        joint: the follower.
+        leader: the joint that the follower copies.
+        multiplier: factor of the leader's coordinate. If you give no curve, the factor must not be zero.
         offset: offset of the follower's coordinate (rad or m).
         axis, leader_axis: index of the coordinate of each joint.
         label: unique name.
@@ -64,7 +64,7 @@ def add_mimic(
         The coupling's index.
 
     Raises:
-        ModelError: a joint or coordinate does not exist, a number is invalid, or the leader cannot have a curve.
+        ModelError: a joint or coordinate does not exist, a number is invalid, or the leader does not allow a curve.
     """
     numbers = validate.numbers(self.element("coupling", label), "curve", curve, 3).tolist()
     if any(numbers):
@@ -132,7 +132,7 @@ def add_linear_coupling(
     Args:
         terms: list of (joint, factor) or (joint, axis, factor). The function expands a tendon in the list into the
             tendon's terms.
-        offset: value of the sum (m or rad), by default the sum in the starting pose.
+        offset: required value of the sum (m or rad). Default: the value of the sum in the starting pose.
         label: unique name.
 
     Returns:
@@ -151,7 +151,7 @@ def add_linear_coupling(
 def checked_terms(
     builder: ModelBuilder, element: str, terms: Sequence[tuple[int, float] | tuple[int, int, float]]
 ) -> list[Term]:
-    """Return terms as (joint, axis, factor). Expand each tendon into its terms.
+    """Check the terms, and return them as (joint, axis, factor). Expand each tendon into its terms.
 
     Raises:
         ModelError: a term is invalid. The message names ``element``.

@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Cylindrical(JointType):
-    """Cylindrical joint. Two rows keep a point on the axis, and two rows keep the axes parallel."""
+    """Cylindrical joint. Two rows keep the child's point on the parent's axis, and two rows keep both axes parallel."""
 
     name: ClassVar[str] = "cylindrical"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, ANGLE)

@@ -77,7 +77,10 @@ class D6(JointType):
 
 
 def _complement(axes: Array) -> Array:
-    """Return the unit vectors that complete the perpendicular unit vectors ``axes`` (one to three) to a triad."""
+    """Return unit vectors that form a triad together with ``axes``.
+
+    ``axes`` are one to three perpendicular unit vectors.
+    """
     if len(axes) == 1:
         return triad(axes[0]).T[:2]
     return np.cross(axes[0], axes[1])[None] if len(axes) == 2 else np.zeros((0, 3))
@@ -148,13 +151,13 @@ def add_joint_d6(
 
     Each rotation also rotates the next axis. The order of the coordinates is translations, rotations. With three
     rotations, the middle angle is between -pi/2 and pi/2 rad. If the middle angle is -pi/2 or pi/2, the first and the
-    last axis align (gimbal lock). If the joint rotates through gimbal lock, the first and the last angle jump by pi.
+    last axis align (gimbal lock). If the middle angle passes -pi/2 or pi/2, the first and the last angle jump by pi.
     Limit the middle angle to keep the joint away from gimbal lock.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.
-        angular_axes: up to three perpendicular axes, in the joint frame at zero angles. The first axis is fixed in the
-            parent. The last axis is fixed in the child.
+        angular_axes: up to three perpendicular rotation axes in the joint frame, for zero angles. The first axis is
+            fixed in the parent. The last axis is fixed in the child.
         limit_lower, limit_upper: limits (m or rad), one number for each coordinate, or one number for all.
         damping: viscous damping (N s/m or N m s/rad).
         friction: dry friction (N or N m).

@@ -2,8 +2,8 @@
 
 Every differential satisfies s = ratio (l + r)/2, where s is the input angle, and l and r are the angles of both sides.
 A limited-slip differential also has dry friction or viscous damping on the difference l - r. A locked differential also
-keeps the difference l - r at its starting value. Each side gets ratio/2 times the input torque. The friction slows the
-faster side and drives the slower side.
+keeps the difference l - r at its starting value. The torque on each side is ratio/2 times the input torque. The
+friction slows the faster side and drives the slower side.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Differential:
     """Indices of the joints and tendons of a differential.
 
     Attributes:
-        input: joint whose coordinate drives the differential: ``shaft``, or a tendon if there is no ``shaft``.
-        slip: tendon of the angle difference l - r, with the signals ``joint.<label>_slip...``. A brake on the tendon
+        input: joint whose coordinate drives the differential. This is ``shaft``, or a tendon without ``shaft``.
+        slip: tendon whose coordinate is l - r, with the signals ``joint.<label>_slip...``. A brake on the tendon
             ``slip`` can lock the differential.
     """
 
@@ -59,7 +59,8 @@ def add_differential(
         Indices of the input and of the tendon between the two sides.
 
     Raises:
-        ModelError: ``kind`` or a joint is unknown, two joints are the same, or the slip torques do not fit ``kind``.
+        ModelError: ``kind`` or a joint is unknown, two joints are the same, or ``kind`` does not allow ``preload`` or
+            ``viscosity``.
     """
     element = self.element("coupling", label)
     validate.choice(element, "kind", kind, KINDS)
@@ -106,7 +107,7 @@ def add_anti_roll_bar(
     """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of wheels.
 
     Args:
-        left, right: the two joints. If the vehicle heaves, both coordinates must change in the same direction.
+        left, right: the two joints. If both wheels rise, both coordinates must change with the same sign.
         stiffness: force or torque per difference of the coordinates (N/m or N m/rad).
         damping: viscous damping of the difference (N s/m or N m s/rad).
         left_axis, right_axis: index of the coordinate of each joint.

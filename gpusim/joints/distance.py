@@ -34,7 +34,7 @@ class Distance(JointType):
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return one line row for a rod with constant length.
+        """Return one constraint row along the line between the points, for a rod with constant length.
 
         Return no rows for a rope, or for a rod with variable length.
         """
@@ -42,7 +42,7 @@ class Distance(JointType):
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the parameters of a rod with both limits equal to its length, or None for a rope."""
+        """Return a rod's parameters, with ``limit_lower`` and ``limit_upper`` set to its length, or None for a rope."""
         if params["rod"] is None:
             return None
         limits = {name: np.array([params["rod"]]) for name in ("limit_lower", "limit_upper")}
@@ -68,9 +68,9 @@ def add_joint_distance(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> int:
-    """Add a distance joint between the origins of both joint frames: a rope, a rod, or a segment of a tendon.
+    """Add a rope, a rod, or a segment of a tendon between the origins of two joint frames.
 
-    ``joint.<label>.tension`` reads the pull of the joint (N).
+    The signal ``joint.<label>.tension`` is the tension (N).
 
     Args:
         parent: body index, -1 for the world.
@@ -78,10 +78,10 @@ def add_joint_distance(
         parent_xform: joint frame in the parent's body frame. The origin of the joint frame is the first point.
         child_xform: joint frame in the child's body frame. The origin of the joint frame is the second point.
         min_distance: minimum distance (m), 0 for a rope.
-        max_distance: maximum distance (m), equal to ``min_distance`` for a rod. Without any limit, the joint only
-            measures the distance, for example in a tendon over pulleys. If you write ``joint.<label>.limit_upper`` at
-            run time, the limit moves to the new length over the next step, like a winch. For a rod, a write of one
-            limit changes both limits.
+        max_distance: maximum distance (m), equal to ``min_distance`` for a rod. A joint without limits only measures
+            the distance, for example in a tendon over pulleys. If you write ``joint.<label>.limit_upper`` at run time,
+            the limit moves to the new length over the next step, like a winch. For a rod, writing one limit changes
+            both limits.
         damping: viscous damping along the line (N s/m).
         label, solver: see ``add_joint``.
         at_a, at_b: points in the world frame (m) for the bodies' current poses, as alternative to ``parent_xform`` and

@@ -31,8 +31,8 @@ _MOTIONS = (*(TRANSLATION,) * 3, *(ROTATION,) * 3)
 class Free(JointType):
     """Free joint that locks nothing. The position is the pose of the child's joint frame in the parent's joint frame.
 
-    The joint has coordinates only if it has damping, friction or armature. Use only the rates of the coordinates, not
-    their values.
+    The joint has coordinates only if it has damping, friction or armature. Only the rates of these coordinates are
+    meaningful, not their values.
     """
 
     name: ClassVar[str] = "free"
@@ -46,11 +46,11 @@ class Free(JointType):
         return []
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of three translations and three rotations, or an empty tuple without parameters."""
+        """Return the kinds of three translations and three rotations, or () if the joint has no parameters."""
         return _MOTIONS if joint.params else ()
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return translations and rotations in the parent's axes, or an empty list without parameters."""
+        """Return the translations and rotations along the parent's axes, or [] if ``params`` is empty."""
         if not params:
             return []
         return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]

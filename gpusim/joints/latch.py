@@ -50,21 +50,21 @@ def add_latch(
 ) -> int:
     """Add a latch: a weld between two bodies that you can attach and detach while the simulation runs.
 
-    ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the current relative pose of the bodies, and 0 releases
-    them. A reset restores the state ``attached``. The shapes of the two bodies collide with an attached and with a
-    detached latch.
+    ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the current relative pose of the bodies. Write 0 to
+    detach. A reset restores the initial value ``attached``. The shapes of the two bodies can collide with each other,
+    whether the latch is attached or not.
 
-    With ``break_force`` or ``break_torque``, the latch opens after a step if the mean load of the step exceeds the
-    limit. The latch opens only in the overloaded world, and stays open until a reset or a write of ``attached``. A
-    breakable latch has a force sensor with the same label. ``sensor.<label>.force`` and ``sensor.<label>.torque`` read
-    the load of the latch.
+    With ``break_force`` or ``break_torque``, the latch detaches after a step whose mean load exceeds the limit. It
+    detaches only in the overloaded world, and stays detached until you reset the world or write ``attached``. A
+    breakable latch has a force sensor with the same label. The signals ``sensor.<label>.force`` and
+    ``sensor.<label>.torque`` are the load of the latch.
 
     Args:
         attached: whether the latch is attached at the start. If True, the two frames of the latch must coincide.
         break_force: maximum force (N) that the latch holds.
-        break_torque: maximum torque (N m) that the latch holds, about the joint's point on the parent.
+        break_torque: maximum torque (N m) that the latch holds, about the origin of the joint frame in the parent.
         at: pose of the latch in the world, as in ``add_joint``. If you give no frame, the latch is at the child's pose.
-        rotation: if False, the latch holds only the position of its point, like a ball joint.
+        rotation: if False, the latch locks only translation, like a ball joint.
         parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 
     Returns:

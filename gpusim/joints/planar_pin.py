@@ -1,7 +1,7 @@
-"""Planar pin: two points coincide in the plane normal to an axis.
+"""Planar pin: locks the two translations perpendicular to an axis.
 
-The joint closes a loop of links that move in one plane. A revolute joint has three more rows, which would be redundant
-in a planar loop. In ADAMS, a planar pin is the inline primitive. In Modelica, a planar pin is a
+The joint closes a loop of links that move in one plane. A revolute joint has three additional rows, which would be
+redundant in a planar loop. In ADAMS, a planar pin is the inline primitive. In Modelica, a planar pin is a
 RevolutePlanarLoopConstraint.
 """
 
@@ -29,7 +29,7 @@ from gpusim.typing import Vector
 
 @register
 class PlanarPin(JointType):
-    """Planar pin with two point rows, perpendicular to the parent's axis."""
+    """Planar pin: two rows lock the translations perpendicular to the parent's axis."""
 
     name: ClassVar[str] = "planar_pin"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
@@ -65,8 +65,9 @@ def add_joint_planar_pin(
 ) -> int:
     """Add a planar pin, to close a loop of links that move in the plane normal to ``axis``.
 
-    The other joints of the loop must keep the links in the plane. The planar pin does not lock the distance along the
-    axis or a tilt. The angle is only valid while the axes in both bodies are parallel.
+    The other joints of the loop must keep the links in the plane. The planar pin locks neither translation along the
+    axis nor tilt of the axis. The joint angle is only valid while the axis in the parent is parallel to the axis in the
+    child.
 
     Args:
         axis: axis of rotation in the joint frame, fixed in the parent.

@@ -24,7 +24,7 @@ from gpusim.typing import Vector
 
 @register
 class Prismatic(JointType):
-    """Prismatic joint. Two rows keep a point on the axis, and three rows lock rotation."""
+    """Prismatic joint. Two rows keep the child's point on the parent's axis, and three rows lock rotation."""
 
     name: ClassVar[str] = "prismatic"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,)

@@ -17,7 +17,10 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in the path of a tendon, as in MuJoCo. The length of the next branch is divided by ``divisor``."""
+    """Pulley in the path of a tendon, as in MuJoCo.
+
+    The tendon's length contains the length of the branch after the pulley, divided by ``divisor``.
+    """
 
     divisor: float
 
@@ -35,14 +38,14 @@ def add_spatial_tendon(
     label: str | None = None,
     solver: str | None = None,
 ) -> int:
-    """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon).
+    """Add a frictionless tendon along a path of points, spheres and cylinders (MuJoCo's spatial tendon).
 
     Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope. The
     tendon's length excludes straight segments between two points of one body, because their length is constant.
 
     Args:
         path: points as (body, point in the body frame in m). Put a :class:`gpusim.Wrap` between two points if the rope
-            may wrap around a surface there. Put a :class:`gpusim.Pulley` between two branches of the path.
+            between them may wrap around a surface. Put a :class:`gpusim.Pulley` between two branches of the path.
         limit_lower, limit_upper: limits of the length (m). If you write a limit at run time, the limit moves to the new
             value over the next step, like a winch.
         damping, friction, armature, limit_restitution, label, solver: see :meth:`add_tendon`.
@@ -51,7 +54,7 @@ def add_spatial_tendon(
         The tendon's index, which you can pass as the ``joint`` argument of any actuator on a joint coordinate.
 
     Raises:
-        ModelError: the path has a wrap without a point before and after it, or no segment whose length can change.
+        ModelError: a wrap in the path is not between two points, or no segment of the path can change its length.
     """
     element = self.element("joint", label)
     name = label or f"joint{len(self.joints)}"

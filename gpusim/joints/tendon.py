@@ -1,4 +1,4 @@
-"""Tendon: a weighted sum of joint coordinates as a separate coordinate (MuJoCo's fixed tendon).
+"""Tendon: a coordinate that is a weighted sum of joint coordinates (MuJoCo's fixed tendon).
 
 A tendon locks nothing. The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... of the coordinates of
 other joints. Limits, damping, friction and armature act on this weighted sum. Springs, motors, servos and brakes can
@@ -45,7 +45,7 @@ class Tendon(JointType):
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the coordinate of the weighted sum."""
+        """Return the tendon's coordinate, a weighted sum."""
         zeros = np.zeros(3)
         return [Coordinate(SUM, zeros, zeros, zeros, zeros, zeros, terms=tuple(params["terms"]))]
 
@@ -54,13 +54,13 @@ class Tendon(JointType):
         return str(joint.params["unit"])
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True, because only the joints in the terms of a tendon can disable collisions."""
+        """Return True: a tendon does not disable collisions. Only the joints in its terms can do so."""
         return True
 
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with the joint indices of another builder."""
+        """Convert the joint indices in the parameters for a merge into another builder."""
         return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
 
 
@@ -77,7 +77,7 @@ def add_tendon(
     label: str | None = None,
     solver: str | None = None,
 ) -> int:
-    """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction.
+    """Add a tendon: a weighted sum of joint coordinates, on which actuators, limits and friction can act.
 
     Args:
         terms: list of (joint, factor) or (joint, axis, factor). The function expands a tendon in the list into the
@@ -86,9 +86,9 @@ def add_tendon(
             new value over the next step, like a winch.
         damping: viscous damping of the sum (N s/m or N m s/rad).
         friction: dry friction (N or N m).
-        armature: inertia that moves with the sum (kg or kg m2).
+        armature: inertia added to the tendon's coordinate (kg or kg m2).
         limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
-        label: unique name, for signals such as ``joint.<label>.position`` and ``joint.<label>.tension`` (the pull).
+        label: unique name, for signals such as ``joint.<label>.position`` and ``joint.<label>.tension``.
         solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).
 

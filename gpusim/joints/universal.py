@@ -1,4 +1,7 @@
-"""Universal joint (Cardan, Hooke): rotations about two perpendicular axes. Each of the two bodies contains one axis."""
+"""Universal joint (Cardan, Hooke): rotations about two perpendicular axes.
+
+One axis is fixed in the parent, and the other axis is fixed in the child.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from gpusim.typing import Vector
 
 @register
 class Universal(JointType):
-    """Universal joint. Three rows keep two points together, and one row keeps the two axes perpendicular.
+    """Universal joint. Three rows keep two points together, and one row keeps both axes perpendicular.
 
     The relative angular velocity is q1' a1 + q2' a2, with the axis a1 fixed in the parent and the axis a2 fixed in the
     child.

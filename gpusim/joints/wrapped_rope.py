@@ -1,4 +1,4 @@
-"""Wrapped rope: the length of a rope from a point over a sphere or cylinder to another point."""
+"""Wrapped rope: a rope between two points that can wrap around a sphere or a cylinder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class WrappedRope(JointType):
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the coordinate for the length of the path."""
+        """Return the joint coordinate, the length of the rope's path."""
         zeros = np.zeros(3)
         return [Coordinate(DISTANCE, zeros, zeros, zeros, zeros, zeros, path=params["path"])]
 
@@ -53,7 +53,7 @@ class WrappedRope(JointType):
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with the body indices and the world points of another builder."""
+        """Convert body indices and world points in the parameters for a merge into another builder."""
         return params | {"path": params["path"].moved(first_body, parent, pose)}
 
 
@@ -72,19 +72,20 @@ def add_joint_wrapped_rope(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> int:
-    """Add a rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``, without friction.
+    """Add a frictionless rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``.
 
     The joint coordinate is the length of the rope. For a rope over several sheaves, use
-    :meth:`ModelBuilder.add_spatial_tendon`. ``joint.<label>.tension`` reads the pull of the rope (N).
+    :meth:`ModelBuilder.add_spatial_tendon`. The signal ``joint.<label>.tension`` is the tension (N).
 
     Args:
         parent: body of the first point, -1 for the world.
         child: body of the second point, -1 for the world. ``child`` may be the same body as ``parent``.
-        around: sphere or cylinder, on any body. If an end of the rope is inside the surface, the rope is straight.
+        around: sphere or cylinder, on any body. If an end point of the rope is inside the sphere or cylinder, the rope
+            is straight.
         point_a: first point in the parent's body frame (m), by default the origin of this frame.
         point_b: second point in the child's body frame (m), by default the origin of this frame.
-        max_length: maximum length (m). Without a maximum length, the rope only measures its length, for example as a
-            segment of a tendon. If you write ``joint.<label>.limit_upper`` at run time, the limit moves to the new
+        max_length: maximum length (m). Without a maximum length, the joint only measures the length of the rope, for
+            example for a tendon. If you write ``joint.<label>.limit_upper`` at run time, the limit moves to the new
             length over the next step, like a winch.
         damping: viscous damping along the rope (N s/m).
         label, solver: see ``add_joint``.
@@ -114,7 +115,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two different bodies that the rope touches."""
+    """Return two different bodies from the bodies of the two end points and the surface."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (

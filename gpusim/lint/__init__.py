@@ -1,4 +1,4 @@
-"""Lint of models: search for legal but probably wrong data, such as joints outside their limits or open loops."""
+"""Lint of models: find data that is valid but probably wrong, such as joints outside their limits or open loops."""
 
 from gpusim.lint.bodies import fallen
 from gpusim.lint.compare import Comparison, compare_with_mujoco

@@ -17,15 +17,15 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _OVERLAP, _RELATIVE_OVERLAP = 1e-3, 0.02
-"""Minimum depth of an overlap that lint reports: in m, and as a fraction of the smaller shape's radius."""
+"""Minimum overlap depth that lint reports: in m, and as a fraction of the radius of the smaller shape."""
 _MASS_RATIO = 1e4
 _LINK_RATIO = 1e6
-"""Mass ratio above which a body without shapes is a light link between joints (reference/light_bodies.py)."""
+"""Mass ratio above which a body without shapes is a light body between joints (reference/light_bodies.py)."""
 _THICK = 1.25
-"""Maximum volume of a body's hulls relative to its drawn meshes."""
+"""Maximum volume of a body's convex hulls, divided by the volume of its visual meshes."""
 _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
-"""Bounds of plausible inertia. The maximum is relative to the largest possible inertia in the box of the shapes. The
-minimum is relative to a solid box."""
+"""Bounds of plausible inertia. The upper bound is a factor of the largest possible inertia in the bounding box of the
+shapes. The lower bound is a factor of the inertia of a solid box."""
 _MOTION, _FREE = ("position", "linear_velocity"), 0.8
 """_MOTION: signals that show a fall. _FREE: minimum mean acceleration of a fall, as a fraction of gravity."""
 _MAX_FINDINGS = 8
@@ -81,7 +81,7 @@ def mass_ratios(subject: Subject) -> None:
 
 
 def implausible_inertia(subject: Subject) -> None:
-    """Report inertias and centers of mass that do not fit the box around the body's shapes."""
+    """Report inertias and centers of mass that are implausible for the box around the body's shapes."""
     for index, body in enumerate(subject.model.bodies):
         if body.kinematic or not np.isfinite(subject.builder.bodies[index].mass):
             continue  # gpusim computed the mass from the shapes
@@ -139,7 +139,7 @@ def _volume(vertices: Array, triangles: Array) -> float:
 
 
 def falling(subject: Subject) -> None:
-    """Report bodies that fall forever: all bodies if the world has no shape, or bodies without shapes and joints."""
+    """Report bodies that fall forever. If the world has shapes, these are the bodies without shapes and joints."""
     model = subject.model
     if not np.any(subject.builder.gravity):
         return
@@ -159,7 +159,7 @@ def falling(subject: Subject) -> None:
 
 
 def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()) -> list[Finding]:
-    """Report bodies that fell almost freely in a run, and ended below all shapes that could stop the fall.
+    """Report bodies that fell almost freely in a run and are now below all fixed or kinematic shapes.
 
     Args:
         builder: the model.
@@ -188,7 +188,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
 
 
 def _passed(subject: Subject, sim: Simulation, shape: ShapeSpec, position: Array, down: Array) -> bool:
-    """Return whether a body at ``position`` that falls along ``down`` has passed the shape."""
+    """Return True if a falling body at ``position`` is already past the shape in the direction ``down``."""
     pose = Transform()
     if shape.body != WORLD:
         label = subject.model.bodies[shape.body].label

@@ -25,21 +25,20 @@ from gpusim.typing import Array
 
 POSTURES, SECONDS, STEP = 3, 0.5, 1e-3
 POSE_LIMIT, MASS_LIMIT, MOTION_LIMIT = 1e-9, 1e-5, 1e-4
-"""Tolerances of poses (m, or sine of an angle), of the mass matrix (relative), and of the motion (m, or sine)."""
+"""Tolerances: poses (m, or sine of an angle), mass matrix (relative), motion (m, or sine of an angle)."""
 _FREE, _BALL, _HINGE = 0, 1, 3
 _FILES = (".xml", ".mjcf", ".urdf")
 
 
 @dataclass
 class Comparison:
-    """Differences from MuJoCo. None means that the comparison was skipped (see ``skipped``).
+    """Differences from MuJoCo. A value is None if this comparison was skipped (see ``skipped``).
 
     Attributes:
         bodies: number of moving bodies that both simulators have.
-        poses: maximum difference of positions (m) and axes at random postures.
-        mass_matrix: maximum difference of an entry of the mass matrix, relative to the diagonal.
-        motion: maximum difference of positions (m) and axes after 0.5 s of motion without contacts, limits, friction
-            and actuators.
+        poses: maximum difference of positions (m) and of components of body axes, at random postures.
+        mass_matrix: maximum difference of the entries of the mass matrices, relative to the diagonal entries.
+        motion: like ``poses``, after 0.5 s of motion without contacts, limits, friction and actuators.
         skipped: reasons for the missing comparisons.
     """
 
@@ -125,7 +124,7 @@ def _mujoco() -> ModuleType:
 
 
 def _unconstrained(builder: ModelBuilder) -> ModelBuilder:
-    """Return the builder without couplings, limits, dry friction and actuators (except springs and forces)."""
+    """Return the builder after removal of couplings, limits, dry friction, and actuators except springs and forces."""
     reduced = copy.copy(builder)
     reduced.couplings = []
     springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
@@ -143,14 +142,14 @@ def _label_of(name: str) -> str:
 
 
 class _Pair:
-    """A model in gpusim and in MuJoCo.
+    """The same model in gpusim and in MuJoCo.
 
     Attributes:
         m: model of MuJoCo.
         builder: gpusim's model, with only bodies, joints, springs and forces.
         tree: the joints of ``builder``.
-        bodies: maps the index in MuJoCo to the label, for bodies in both models.
-        joints: maps the index in MuJoCo to the label, for joints.
+        bodies: dict from the MuJoCo index to the label, for bodies that exist in both models.
+        joints: dict from the MuJoCo index to the label, for joints.
     """
 
     def __init__(self, mj: ModuleType, m: Any, builder: ModelBuilder, report: ImportReport) -> None:
@@ -162,7 +161,7 @@ class _Pair:
         self.joints = self._labels("JOINT", range(m.njnt))
 
     def _labels(self, kind: str, indices: range) -> dict[int, str]:
-        """Return the importer's labels of elements: the name of an element, or its kind and a number."""
+        """Return the labels that the importer gave to elements: the element's name, or its kind with a number."""
         labels, number = dict[int, str](), getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
         for k in indices:
             name = self.mj.mj_id2name(self.m, number, k) or f"{kind.lower()}{k}"
@@ -175,7 +174,7 @@ class _Pair:
         return labels
 
     def _carrier(self, j: int) -> tuple[str, int] | None:
-        """Return the joint and axis in gpusim's tree for a joint of MuJoCo, or None."""
+        """Return (label, axis) of the joint in gpusim's tree that corresponds to MuJoCo's joint ``j``, or None."""
         m = self.m
         if m.jnt_type[j] == _FREE:
             label = self.bodies.get(int(m.jnt_bodyid[j]))
@@ -192,7 +191,7 @@ class _Pair:
         return [f"'{label}'" for j, label in self.joints.items() if self._carrier(j) is None]
 
     def _random(self, rng: np.random.Generator) -> Array:
-        """Return a random qpos near the middle of the limits, or near qpos0 for joints without limits."""
+        """Return a random qpos: near the middle of the limits, or near qpos0 for joints without limits."""
         m, q = self.m, np.array(self.m.qpos0)
         for j in range(m.njnt):
             at, kind = int(m.jnt_qposadr[j]), int(m.jnt_type[j])
@@ -209,7 +208,7 @@ class _Pair:
         return q
 
     def _posture(self, d: Any) -> tuple[Array, Array]:
-        """Return the tree's posture for ``d.qpos``, and the matrix T of the velocity map ``v_tree = T qvel``."""
+        """Convert ``d.qpos`` to a posture of gpusim's tree, and return it with the matrix T in ``v_tree = T qvel``."""
         m, out = self.m, self.tree.start[0].copy()
         t = np.zeros((self.tree.freedoms, m.nv))
         for j in range(m.njnt):
@@ -232,13 +231,13 @@ class _Pair:
         return out, t
 
     def _difference(self, poses: Array, d: Any) -> float:
-        """Return the maximum difference between gpusim and ``d``, over positions (m) and axes of all bodies."""
+        """Return the maximum difference of body positions (m) and axes between ``poses`` and MuJoCo's data ``d``."""
         indices, matrices = list(self.bodies), rotations.matrix_from_quaternion(poses[:, 3:])
         moved = np.abs(poses[:, :3] - d.xpos[indices]).max()
         return float(max(moved, np.abs(matrices - d.xmat[indices].reshape(-1, 3, 3)).max()))
 
     def kinematics(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Return the maximum differences of poses and of the mass matrix at random postures."""
+        """Return two maximum differences from MuJoCo at random postures: of the poses, and of the mass matrix."""
         mj, m = self.mj, self.m
         d, pose_error, mass_error = mj.MjData(m), 0.0, 0.0
         for _ in range(POSTURES):
@@ -257,7 +256,7 @@ class _Pair:
         return pose_error, mass_error
 
     def motion(self, rng: np.random.Generator) -> float:
-        """Return the maximum difference from MuJoCo's poses after free motion from a random posture at rest.
+        """Simulate both models from a random posture at rest, and return the maximum difference of the final poses.
 
         Raises:
             ModelError: MuJoCo is unstable.
@@ -282,7 +281,7 @@ class _Pair:
         return self._difference(np.array([np.concatenate(pose) for pose in read]), d)
 
     def _signals(self, posture: Array) -> dict[str, Any]:
-        """Return the signal values that set a posture of the tree."""
+        """Return the signals, with their values, that set a posture of gpusim's tree."""
         joints = {joint.label for joint in self.builder.joints}
         values: dict[str, Any] = {}
         for label in self.tree.carriers:

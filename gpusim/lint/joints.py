@@ -12,13 +12,13 @@ from gpusim.typing import Array
 _LIMIT_SLOP = 1e-6
 """Tolerance (rad or m) for a joint that starts outside of its limits."""
 OPEN, CLOSED = 1e-6, 1e-8
-"""Minimum residual of an open joint, and maximum residual of a closed joint after assembly (m or rad)."""
+"""OPEN: a joint with a larger gap (m or rad) is open. CLOSED: maximum gap after a successful assembly."""
 _RANK = 1e-9
-"""Minimum singular value of independent rows, as a fraction of the maximum singular value."""
+"""Constraint rows are redundant if a singular value is below this fraction of the maximum singular value."""
 _MANY = 10.0
-"""Limits of rotations above this value are usual in degrees, but rare in rad."""
+"""A rotation limit above this value (rad) is probably in degrees."""
 _STIFFEST, _DAMPED = 1.0, 10.0
-"""Maximum frequency and damping rate of a drive, each multiplied by the time step."""
+"""Maximum frequency of a drive times the time step, and maximum damping rate of a drive times the time step."""
 
 
 def outside_limits(subject: Subject) -> None:
@@ -41,7 +41,7 @@ def outside_limits(subject: Subject) -> None:
 
 
 def limits_in_degrees(subject: Subject) -> None:
-    """Report limits of rotations that look like degrees: multiples of 5 with more than 10 rad."""
+    """Report rotation limits that look like degrees: multiples of 5 above 10 rad."""
     for joint in subject.model.joints:
         type_ = joint_type(joint.kind)
         for axis, (name, lower, upper) in enumerate(type_.limits(joint)):
@@ -125,7 +125,7 @@ def stiff_gains(subject: Subject) -> None:
 
 
 def _inertias(subject: Subject) -> dict[tuple[str, int], float]:
-    """Return the inertia that a force on a coordinate accelerates, by (joint, axis)."""
+    """Return a dict from (joint, axis) to the effective inertia of this joint coordinate."""
     tree = subject.tree
     mass: Array = tree.mass_matrix(tree.start)[0]
     effective = 1.0 / np.maximum(np.diag(np.linalg.inv(mass)), 1e-300)

@@ -26,14 +26,14 @@ CHECKS = (
 
 
 def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt: float = 1e-3) -> list[Finding]:
-    """Report parts of a model that are legal but probably wrong.
+    """Report data of a model that are valid but probably wrong.
 
     The checks find:
 
-    * joints that start outside of their limits or with a gap, and limits that look like degrees
+    * joints that start outside of their limits, joints that start with a gap, and limits that look like degrees
     * loops that cannot close, redundant constraints, and gains that are too stiff for the time step
     * shapes that overlap at the start, and convex hulls that are much larger than the drawn mesh
-    * bodies that fall forever, large mass ratios at joints, and inertias that do not fit the shapes of a body
+    * bodies that fall forever, large mass ratios at joints, and inertias that are implausible for the shapes of a body
 
     Args:
         builder: builder of the model. The function does not change the builder.

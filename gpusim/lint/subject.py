@@ -1,4 +1,4 @@
-"""The model that lint checks, in its start pose."""
+"""The subject of all lint checks: a model in its start pose."""
 
 from __future__ import annotations
 

@@ -64,8 +64,9 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression.
 
     An expression may contain numbers, texts, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``and``,
-    ``or``, ``not``, ``a if c else b`` and indices. An expression may also use attributes of results, methods of
-    machines, and the functions of ``FUNCTIONS``. Attributes with a leading underscore and unknown functions are errors.
+    ``or``, ``not``, ``a if c else b``, and indices such as ``x[0]``. An expression may also use attributes of results,
+    methods of machine parts, and the functions in ``FUNCTIONS``. Attributes with a leading underscore and unknown
+    functions are errors.
 
     Args:
         text: the expression, without the leading "=".
@@ -212,7 +213,10 @@ def vector(value: Any) -> Any:
 
 
 def filled(text: str, names: Mapping[str, Any]) -> str:
-    """Replace known names in braces by their values, such as "leg_{n}" by "leg_2". Unknown names keep their braces."""
+    """Replace names in braces by their values: "leg_{n}" becomes "leg_2" if ``n`` is 2.
+
+    Leave unknown names in braces unchanged.
+    """
 
     def shown(match: re.Match[str]) -> str:
         value = names.get(match[1])

@@ -31,13 +31,13 @@ _MAX_CALLS = 100_000
 _NOT_IN_FILES = {"add_builder", "add_diagram", "add_coupling", "add_actuator"}
 _MODEL_KEYS = ("file", "label_prefix", "parent", "xform")
 _CONTROL = ("as", "for", "if", "add", "values")
-"""Keys of an entry of ``add`` that do not call a method."""
+"""Keys that are no method names in an entry of ``add``."""
 
 
 def methods() -> dict[str, tuple[Callable[..., Any], int]]:
-    """Return a dict of the functions that ``add`` can call: key -> (function, number of leading builder arguments).
+    """Return the functions that ``add`` can call, as a dict: key -> (function, number of leading builder arguments).
 
-    The key of ``add_servo`` is ``servo``.
+    The key is the function name without "add_": ``servo`` for ``add_servo``.
     """
     functions: dict[str, tuple[Callable[..., Any], int]] = {}
     for name in sorted(dir(ModelBuilder)):
@@ -56,7 +56,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
 
     Args:
         path: path of the .yaml file. Paths in the file are relative to the folder of the file.
-        values: values that replace values of the same name in the section ``values`` of the file.
+        values: values by name, which replace the values in the section ``values`` of the file.
 
     Returns:
         The scene, with a builder that you can still extend.
@@ -76,7 +76,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
 
 
 def machine_values(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of numbers, booleans and texts (except expressions) in the section ``values`` of a file."""
+    """Return the names in the section ``values`` of a file whose values are numbers, booleans or plain texts."""
     section = yaml_text.parse(bounded_text(Path(path)), str(path)).get("values") or {}
     literals = {key: value for key, value in section.items() if isinstance(value, bool | int | float | str)}
     return [key for key, value in literals.items() if not str(value).startswith("=")]
@@ -103,7 +103,7 @@ def machine_from_text(
 
 
 class _Loader:
-    """Builder of the scene of one file."""
+    """Loader that builds the scene of one file."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._builder = ModelBuilder()
@@ -218,7 +218,7 @@ class _Loader:
             self._values.names[name] = result
 
     def _count(self, key: str, extra: int = 0) -> None:
-        """Raise a ModelError if the calls so far plus ``extra`` calls exceed the maximum number."""
+        """Raise a ModelError if the number of previous calls plus ``extra`` exceeds the maximum."""
         if self._calls + extra > _MAX_CALLS:
             raise validate.fail(key, f"makes more than {_MAX_CALLS} calls", "give smaller loops")
 
@@ -288,7 +288,7 @@ class _Loader:
         self._builder.add_diagram(files.from_layout(Diagram, item, self._name))
 
     def _evaluate_expressions(self, content: Any) -> None:
-        """Replace expressions in a diagram by their values, and keep the line numbers of the file."""
+        """Replace expressions in a diagram by their values, but keep the line numbers of the entries."""
         for key in content if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ():
             if isinstance(content[key], str) and content[key].startswith("="):
                 with _located_errors(content, key):
@@ -359,7 +359,7 @@ def _texts(content: Any) -> list[Any]:
 
 @contextmanager
 def _located_errors(content: Any, key: Any, prefix: str = "") -> Iterator[None]:
-    """Add the line of the entry ``content[key]`` to errors that the ``with`` block raises."""
+    """Add the line number of the entry ``content[key]`` to errors that the ``with`` block raises."""
     try:
         yield
     except GpusimError as error:

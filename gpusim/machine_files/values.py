@@ -1,4 +1,4 @@
-"""Convert values of machine files to arguments of builder methods: labels to indices, mappings to records."""
+"""Convert machine-file values to arguments of builder methods: labels to indices, mappings to records."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RECORDS: dict[str, Callable[..., Any]] = {
     **{f"Rays.{name}": getattr(gpusim.Rays, name) for name in ("line", "fan", "grid", "camera")},
     **{name: found for name in machines.__all__ if inspect.isclass(found := getattr(machines, name))},
 }
-"""Name of a record that a mapping can create -> function that creates the record."""
+"""Records that a mapping in a file can create: name -> function that creates the record."""
 _ALIASES = {
     "Springs": ("Coil", "TorsionBar"),
     "WheelDrive": ("DcMotor", "SpeedDrive", "TorqueDrive"),
 }
-"""Types of arguments that accept several kinds of records."""
+"""Argument types that accept several record types: name in the annotation -> names of the records."""
 _POSES = ("Transform", "Anchor")
 _JOINTS = {"joint", "joints", "joint_a", "joint_b", "leader", "left", "right", "shaft", "terms"}
 _BODIES = {"parent", "child", "body", "body_a", "body_b", "hub", "chassis", "upper", "base", "platform", "tractor"}
@@ -38,7 +38,7 @@ _SPACES = {
     **dict.fromkeys(("shape_a", "shape_b"), "shape"),
     "site": "site",
 }
-"""Argument -> type of element that a label names."""
+"""Arguments that accept a label: argument name -> type of the labeled element."""
 _FILES = ("mesh", "file", "path", "source")
 
 
@@ -54,17 +54,17 @@ def records_of(annotation: Any) -> list[str]:
 
 
 def space_of(name: str, annotation: Any) -> str | None:
-    """Return the type of element ("body", "joint", ...) whose label an argument accepts, else None."""
+    """Return the element type ("body", "joint", ...) whose labels an argument accepts, or None for other arguments."""
     names = names_of(annotation)
     return _SPACES.get(name, "actuator") if "int" in names and "str" not in names else None
 
 
 class Values:
-    """Converter of the values of one file.
+    """Converter for the values of one file.
 
     Attributes:
-        builder: builder in which labels are searched.
-        names: name -> value, result or loop variable.
+        builder: builder that contains the labeled elements.
+        names: dict from names to values, results and loop variables.
         folder: folder of the machine file.
     """
 
@@ -82,7 +82,7 @@ class Values:
         return find
 
     def index(self, space: str, label: Any) -> int:
-        """Return the index of an element by label. "world" is body -1.
+        """Return the index of the element with a label. The label "world" gives body -1.
 
         Raises:
             UnknownNameError: no element has this label.
@@ -99,7 +99,7 @@ class Values:
 
         Args:
             value: value in the file.
-            name: name of the argument, which determines the type of element that a label names.
+            name: name of the argument. The name determines the element type of a label.
             annotation: type annotation of the argument.
 
         Raises:
@@ -182,8 +182,8 @@ class Values:
         Args:
             name: name of the function for messages.
             function: function to call.
-            given: arguments by name, or None for no arguments.
-            first: 1 if the builder is the first argument, else 0.
+            given: dict of arguments by name, or None without arguments.
+            first: number of leading builder arguments: 1 if the builder is the first argument, else 0.
 
         Raises:
             ModelError: an argument is unknown or missing, or breaks a rule.
@@ -230,7 +230,7 @@ _ONLY_BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
 
 class Located(ModelError):
-    """Error with its line in the file."""
+    """Error with a line number of the file."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(text)
@@ -238,6 +238,6 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return the error with a line in the file (unless the error has a line) and a prefix for the text."""
+    """Return the error with a text prefix and a line number. An existing line number stays."""
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

@@ -1,7 +1,7 @@
-"""Hydraulics of arms and undercarriages: pump and line, spool valves, relief valves, cylinders and motors.
+"""Hydraulics of arms and undercarriages: pumps, spool valves, relief valves, cylinders and motors.
 
-A valve's command has the label of its drive. ``sim.control["boom"] = 1`` extends the cylinder of the drive "boom". The
-labels of cylinders end with "_cylinder", the labels of motors with "_motor".
+The command of a spool valve has the same label as the drive. ``sim.control["boom"] = 1`` extends the cylinder of the
+drive "boom". Labels of cylinders end with "_cylinder". Labels of motors end with "_motor".
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from gpusim.machines.holding import (
 from gpusim.machines.planar_arm import Ram, locate
 
 RELIEF_RISE = 2e6
-"""Pressure (Pa) above the opening pressure at which a port relief valve passes the spool's full flow."""
+"""Pressure rise (Pa) of a port relief valve from its opening to the spool's full flow."""
 HOSE_VOLUME = 2e-4
 """Oil volume between a holding valve and the spool, m3."""
 OVERLAP = 0.05
-"""Dead band of a spool, as a fraction of its travel."""
+"""Dead band of a spool, as a fraction of the spool's full travel."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class Spool:
     Attributes:
         flow: flow (m3/s) through the fully open supply edge at the pressure drop ``drop``.
         drop: pressure drop (Pa) at which ``flow`` applies.
-        drain: flow gain of the edges to the tank, divided by the gain of the supply edges. ``drain`` also scales the
-            flow gain of holding valves. A cylinder with a thick rod can return more oil than it receives. For a thick
-            rod, set ``drain`` to the area of the piston divided by the area of the ring around the rod.
+        drain: flow gain of the edges to the tank divided by the flow gain of the supply edges. ``drain`` also scales
+            the flow gain of holding valves. A cylinder with a thick rod can return more oil than it receives. For a
+            thick rod, set ``drain`` to the area of the piston divided by the area of the ring around the rod.
         compensated: if True, the flow depends only on the command, not on the load. The pump must supply the load
             pressure plus ``drop``.
         frequency: natural frequency (rad/s) of the spool.
@@ -68,7 +68,7 @@ class Spool:
 
 @dataclass(frozen=True)
 class PowerPack:
-    """A hydraulic circuit with one pump on a line.
+    """A hydraulic circuit with one pump that feeds one line.
 
     Attributes:
         circuit: the hydraulic circuit, to which you can add components.
@@ -87,9 +87,9 @@ class Drive:
 
     Attributes:
         label: label of the valve's command.
-        index: index of the cylinder or motor among the actuators.
-        node_a, node_b: nodes of the two chambers of the cylinder, or of the two sides of the motor.
-        port_a, port_b: nodes at the ports of the spool valve. A holding valve is between a port and a chamber.
+        index: actuator index of the cylinder or motor.
+        node_a, node_b: nodes of the cylinder's two chambers, or of the motor's two sides.
+        port_a, port_b: nodes at the two ports of the spool valve. A holding valve is between a port and a chamber.
         valve: index of the valve.
     """
 
@@ -108,18 +108,18 @@ class ArmCylinder:
 
     Attributes:
         label: label of the valve's command.
-        start, end: parts on which the barrel and the rod are mounted, such as "base" and "boom".
-        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, each in the frame of its part. The frame of the
-            base is the arm's frame.
+        start, end: part that carries the barrel, and part that carries the rod, such as "base" and "boom".
+        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, each in the frame of its part. For the base,
+            use the arm's frame.
         bore, rod: diameters (m) of the bore and the rod.
         stroke: stroke (m) of the piston.
         spool: the spool valve.
         extension: extension (m) of the rod in the initial pose (default: half of the stroke).
-        retracted: distance (m) between the pins when the rod is fully retracted, as alternative to ``extension``.
+        retracted: alternative to ``extension``: distance (m) between the pins when the rod is fully retracted.
         holding: counterbalance valves.
         relief: opening pressure (Pa) of the relief valves. The relief valves pass the spool's full flow at ``relief`` +
             2e6 Pa. With ``relief=None``, the drive has neither relief valves nor anticavitation valves.
-        back_pressure: initial pressure (Pa) of the chamber that carries no load.
+        back_pressure: initial pressure (Pa) of the unloaded chamber.
         viscous_friction, dry_friction, piston_mass: friction (N s/m and N) and mass (kg) of the piston.
         dead_volume: minimum volume (m3) of each chamber.
     """
@@ -153,22 +153,22 @@ class ArmCylinder:
 
         The docstring of ``holding.py`` contains the equations.
 
-        The method assumes that the pump has enough flow and power, and that the relief valves stay closed.
+        This assumes that the pump has enough flow and power, and that the relief valves stay closed.
 
         Args:
             force: force (N) of the load, positive if the load pressurizes the chamber with the holding valve.
             command: command of the spool, 0 to 1.
-            line_pressure: pressure (Pa) at the spool's inlet. Default for a compensated spool: the pressure that the
-                command needs. A pump with ``control="pressure"`` supplies at least its cut-off pressure minus ``band``,
-                except at full flow.
+            line_pressure: pressure (Pa) at the spool's inlet. Default for a compensated spool: the minimum pressure at
+                which the cylinder reaches the commanded speed. A pump with ``control="pressure"`` supplies at least its
+                cut-off pressure minus ``band``, except at full flow.
             return_pressure: pressure (Pa) of the line to the tank, as in ``add_power_pack``.
 
         Returns:
-            The steady speed and the pressures. ``pump`` is the line pressure required for the speed.
+            The steady speed and the pressures. The field ``pump`` is the line pressure that this speed requires.
 
         Raises:
-            ModelError: a number is invalid, the cylinder does not have exactly one holding valve, the valve does not
-                hold the load, or ``line_pressure`` does not open the valve.
+            ModelError: a number is invalid, the cylinder does not have exactly one holding valve, ``force`` alone opens
+                the valve, or ``line_pressure`` does not open the valve.
         """
         element = f"cylinder '{self.label}'"
         valves = holding_valves(element, self.holding)
@@ -195,7 +195,7 @@ class ArmCylinder:
     def _balance(
         self, element: str, valve: HoldingValve, force: float, opening: float, return_pressure: float
     ) -> Balance:
-        """Return the equations of ``holding.py`` for the spool opening ``opening`` (0 to 1)."""
+        """Set up the equations of ``holding.py`` for the spool opening ``opening`` (0 to 1)."""
         spool, sides = spool_of(element, self.spool), self.areas(element)
         areas = sides if valve.chamber == "a" else sides[::-1]
         load = validate.number(element, "force", force) - validate.not_negative(
@@ -228,7 +228,10 @@ def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
 
 
 def holding_pressures(force: float, areas: tuple[float, float], back_pressure: float) -> tuple[float, float]:
-    """Return the chamber pressures (Pa) for a cylinder force (N). The unloaded chamber has ``back_pressure``."""
+    """Return the pressures (Pa) of both chambers that produce a cylinder force (N).
+
+    The unloaded chamber has ``back_pressure``.
+    """
     neutral_force = back_pressure * (areas[0] - areas[1])
     if force >= neutral_force:
         return (force + back_pressure * areas[1]) / areas[0], back_pressure
@@ -248,7 +251,7 @@ def add_power_pack(
     return_pressure: float = RETURN,
     label_prefix: str = "",
 ) -> PowerPack:
-    """Add a circuit "oil" with one pump "pump" on a line "line".
+    """Add a circuit "oil", in which one pump "pump" feeds one line "line".
 
     Args:
         b: the builder.
@@ -261,7 +264,8 @@ def add_power_pack(
         label_prefix: prefix of the labels.
 
     Raises:
-        ModelError: a number is invalid. ``finalize`` raises a ModelError if the pump feeds no cylinder and no motor.
+        ModelError: a number is invalid. Later, ``finalize`` raises a ModelError if the circuit has neither a cylinder
+            nor a motor.
     """
     element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
     max_pressure, max_flow = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
@@ -297,8 +301,8 @@ def add_arm_cylinders(
         arm: from ``add_boom_arm``.
         pack: from ``add_power_pack``.
         cylinders: the cylinders, at least one for each hinge.
-        hold: if False, all chambers start at the back pressure of their cylinder.
-        forces: initial loads in addition to the arm's weight, as in ``arm.static``.
+        hold: if False, the initial pressure of each chamber is the back pressure of its cylinder.
+        forces: initial loads in addition to the arm's weight, in the format of ``arm.static``.
 
     Returns:
         The drives by label.
@@ -339,7 +343,7 @@ def add_arm_cylinders(
 
 
 def _add_ram(arm: BoomArm, c: ArmCylinder) -> float:
-    """Check a cylinder, add it to the analytic model, and return the distance (m) of its pins at zero stroke."""
+    """Check a cylinder, add it to the analytic model, and return the distance (m) between its pins at zero stroke."""
     element = f"cylinder '{arm.label_prefix}{c.label}'"
     for name in (c.start, c.end):
         arm.part(name)
@@ -386,7 +390,7 @@ def add_hydraulic_drive(
     back_pressure: float = 1e6,
     axis: int = 0,
 ) -> Drive:
-    """Add a hydraulic motor on a joint with a spool valve, port-to-port relief valves and anticavitation valves.
+    """Add a hydraulic motor to a joint, with a spool valve, port-to-port relief valves and anticavitation valves.
 
     Args:
         b: the builder.
@@ -400,7 +404,7 @@ def add_hydraulic_drive(
             anticavitation valves.
         brake_torque: torque (N m) of the brake if ``sim.control["<label>_motor"] = 1``.
         leakage: leakage flow per pressure difference of the ports, m3/s/Pa.
-        viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, as values at the
+        viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, converted to the
             joint.
         volume: oil volume (m3) of each side of the motor.
         back_pressure: initial pressure (Pa) on both sides of the motor.
@@ -427,7 +431,7 @@ def add_drive_valves(
     pressure: tuple[float, float],
     crossed: bool = False,
 ) -> Drive:
-    """Add spool valve, holding valves and port relief valves with anticavitation valves to a cylinder or motor.
+    """Add a spool valve, holding valves, relief valves and anticavitation valves to a cylinder or motor.
 
     Args:
         pack: the circuit.
@@ -438,7 +442,7 @@ def add_drive_valves(
             2e6 Pa. With ``relief=None``, the drive has neither relief valves nor anticavitation valves.
         holding: counterbalance valves.
         pressure: initial pressures (Pa) on the two sides of the cylinder or motor.
-        crossed: outlet of the relief valves: the other port (True) or the tank (False).
+        crossed: True if the relief valves open to the opposite port, False if they open to the tank.
 
     Raises:
         ModelError: a number is invalid, or a holding valve opens below the pressure that it must hold.

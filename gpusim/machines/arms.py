@@ -36,7 +36,7 @@ from gpusim.typing import Array, Vector
 AXIS = (0.0, -1.0, 0.0)
 """Hinge axis for which positive angles rotate x towards z."""
 SAMPLES = 65
-"""Number of bucket angles at which the builder checks a linkage."""
+"""Number of bucket angles at which ``add_bucket_linkage`` checks the linkage."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +49,11 @@ class Link:
         mass: mass (kg).
         pose: initial angle (rad) relative to the previous link, or to the arm's x axis for the first link.
         limits: minimum and maximum of the angle (rad) relative to the previous link.
-        height, width: size (m) of the bar in the arm's plane and perpendicular to the plane.
+        height, width: thickness (m) of the bar in the arm's plane, and perpendicular to this plane.
         com: center of mass (x, z) (m) in the link's frame (default: the center of the bar).
         inertia: inertia (kg m2) about the center of mass, as in ``add_body`` (default: the inertia of the bar).
         color: color for drawing.
-        picture: True draws the bar in the viewer, False draws the body's shapes.
+        picture: if True, the viewer draws the bar. If False, the viewer draws the body's shapes.
     """
 
     label: str
@@ -105,7 +105,8 @@ class BoomArm:
         label_prefix: prefix of all labels.
         base: body index, -1 for the world.
         frame: pose of the arm's frame in the base's frame.
-        bodies: part name -> body index. Parts are the base, the links, and the rockers and links of bucket linkages.
+        bodies: part name -> body index. The parts are the base, the links of the arm, and the rockers and links of
+            bucket linkages.
         joints: link name -> index of its hinge. All hinge coordinates are zero in the initial pose.
         links: the argument ``links`` of ``add_boom_arm``.
         mechanism: the analytic model of the arm.
@@ -121,7 +122,7 @@ class BoomArm:
 
     @property
     def element(self) -> str:
-        """Name of the arm for messages."""
+        """Name of the arm in messages."""
         return f"arm '{self.label_prefix}{next(iter(self.links))}'"
 
     def static(
@@ -130,7 +131,7 @@ class BoomArm:
         """Compute the cylinder forces that balance ``forces`` and the weights of all parts, by virtual work.
 
         Args:
-            turns: joint angles (rad) by link (default: zero).
+            turns: dict from link names to joint angles (rad), zero by default.
             forces: forces as tuples (part name, point, force), with the point (x, z) (m) in the part's frame and the
                 force (x, z) (N) in the arm's frame.
 
@@ -149,14 +150,14 @@ class BoomArm:
         return self.frame.apply((found.real, 0.0, found.imag))
 
     def part(self, name: Any) -> str:
-        """Check that the part exists and return ``name``."""
+        """Return ``name``, or raise a ModelError if no part has this name."""
         if name not in self.bodies:
             known = ", ".join(f"'{part}'" for part in self.bodies)
             raise validate.fail(self.element, f"has no part {name!r}", f"give one of {known}")
         return str(name)
 
     def places(self, turns: Mapping[str, float] | None = None) -> dict[str, PlanarPose]:
-        """Return the origin and direction of every part as complex numbers x + iz, at joint angles ``turns`` (rad)."""
+        """Return every part's origin and x axis as complex numbers x + iz, at joint angles ``turns`` (rad)."""
         values = self._angles(turns)
         try:
             return self.mechanism.poses(values)
@@ -200,13 +201,13 @@ def add_boom_arm(
     Args:
         b: the builder.
         base: body index, -1 for the world.
-        at: position (m) of the first hinge in the base's frame. A Transform also defines the arm's plane by its x and z
-            axes.
+        at: position (m) of the first hinge in the base's frame. If you give a Transform, its x and z axes span the
+            arm's plane.
         links: the links in order, from the base to the tip.
         label_prefix: prefix of the labels of bodies and joints, followed by the name of the link.
 
     Returns:
-        The arm, an argument of ``add_bucket_linkage`` and ``add_arm_cylinders``.
+        The arm, which you can pass to ``add_bucket_linkage`` and ``add_arm_cylinders``.
 
     Raises:
         ModelError: a number is invalid.
@@ -244,10 +245,10 @@ def add_bucket_linkage(
     stick: str | None = None,
     below: bool = False,
 ) -> None:
-    """Add a bucket to the end of a link (the stick), with a four-bar linkage of a rocker and a link.
+    """Add a bucket at the end of the stick (a link of the arm), with a four-bar linkage (rocker and link).
 
-    A planar pin closes the loop without redundant constraints. The arm gets the bucket, "rocker" and "link" as parts.
-    For a second bucket, the names of rocker and link start with the bucket's name.
+    A planar pin closes the loop without redundant constraints. The new parts of the arm are the bucket, "rocker" and
+    "link". For a second bucket, the names of rocker and link start with the bucket's name.
 
     Args:
         b: the builder.
@@ -258,7 +259,7 @@ def add_bucket_linkage(
         rocker, link: lengths (m) of the rocker and the link.
         rocker_mass, link_mass: masses (kg) of the rocker and the link.
         stick: name of the arm's link that carries the bucket (default: the last link).
-        below: if True, rocker and link meet below the stick (-z), else above the stick.
+        below: if True, the pin between rocker and link is below the stick (-z), else above the stick.
 
     Raises:
         ModelError: a number is invalid, or the loop does not close at every angle within the bucket's limits.
@@ -297,14 +298,14 @@ def add_bucket_linkage(
 
 
 def _linkage_side(arm: BoomArm, carrier: str, pivot: complex, bucket: Link, ear: complex, below: bool) -> float:
-    """Return 1 if rocker and link initially meet to the left of the line from ``pivot`` to ``ear``, else -1."""
+    """Return 1 if the pin between rocker and link is initially left of the line from ``pivot`` to ``ear``, else -1."""
     end = arm.links[carrier].length + cmath.exp(1j * bucket.pose) * ear
     upper = 1.0 if (end - pivot).real >= 0.0 else -1.0
     return -upper if below else upper
 
 
 def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> None:
-    """Check that rocker and link meet in the initial pose and at samples over the bucket's limits."""
+    """Check that the loop closes in the initial pose, and at several bucket angles between the limits."""
 
     def closes(angle: float) -> bool:
         try:
@@ -326,7 +327,7 @@ def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> Non
 
 
 def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
-    """Add a link with its hinge at the point ``end`` of the link ``parent``."""
+    """Add a link whose hinge is at the point ``end`` of the link ``parent``."""
     if link.label in arm.bodies:
         raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link a different label")
     arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))
@@ -343,7 +344,7 @@ def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: compl
 
 
 def _add_body(b: ModelBuilder, arm: BoomArm, link: Link, pose: PlanarPose) -> None:
-    """Add a part's body and visual."""
+    """Add the body of a part, and its visual."""
     com = link.center(f"{arm.element}: link '{link.label}'")
     body = b.add_body(
         link.mass, link.moments(), com=(com.real, 0.0, com.imag),

@@ -1,4 +1,4 @@
-"""Swing (slewing hinge) of an upper carriage, and outriggers."""
+"""Swing (slewing hinge) between a chassis and its upper carriage, and outriggers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Swing:
     Attributes:
         joint: index of the hinge. The hinge angle is zero in the initial pose and positive counterclockwise, seen from
             above.
-        brake: index of the brake actuator with the command ``<label>_brake``, or None without a brake.
+        brake: actuator index of the brake, or None without a brake. The command is ``<label>_brake``.
     """
 
     joint: int
@@ -54,7 +54,7 @@ def add_swing(
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        upper: the upper carriage, the body that rotates.
+        upper: body index of the upper carriage, which rotates.
         at: center (m) of the slewing ring in the chassis' frame.
         limits: minimum and maximum angle (rad) from the initial pose.
         friction: dry friction (N m) of the slewing ring.
@@ -124,10 +124,10 @@ class Outrigger:
     """An outrigger, from :func:`add_outrigger`.
 
     Attributes:
-        leg, foot: body indices of leg and foot, equal if the foot cannot tilt.
+        leg, foot: body indices of leg and foot. Both are the same body if the foot cannot tilt.
         slide: joint of the leg. The joint coordinate is the extension (m), initially zero.
         shape: index of the foot's shape.
-        drive: the cylinder and its spool valve, or None with a servo.
+        drive: the cylinder with its spool valve, or None if a servo moves the leg.
     """
 
     leg: int
@@ -157,9 +157,9 @@ def add_outrigger(
     Args:
         b: the builder.
         chassis: body index.
-        at: initial center (m) of the foot's sole, in the chassis' frame. With a Transform, the leg extends along the
-            frame's -z axis.
-        stroke: stroke (m) of the leg. The leg starts at its upper stop.
+        at: initial position (m) of the center of the foot's sole, in the chassis' frame. If you give a Transform, the
+            leg extends along its -z axis.
+        stroke: stroke (m) of the leg. Initially, the leg is fully retracted.
         foot_radius: radius (m) of the foot.
         jack: the servo or cylinder that moves the leg.
         label: label of the leg, its joint and the command. The label of the foot has the suffix "_foot".
@@ -211,7 +211,7 @@ def _leg_and_foot(
     b: ModelBuilder, sole: Transform, length: float, radius: float, thickness: float, masses: list[float], tilt: float,
     label: str,
 ) -> tuple[int, int]:  # fmt: skip
-    """Add the bodies of leg and foot, with their frames at the sole."""
+    """Add the bodies of leg and foot. The origin of each body frame is at the sole."""
     bar_radius = 0.3 * radius
     leg_inertia = _bar_moments(masses[0], length, bar_radius)
     foot_inertia = _bar_moments(masses[1], thickness, radius)
@@ -242,7 +242,7 @@ def _cylinder(
     chassis: int, leg: int, sole: Transform, length: float, travel: float, jack: CylinderJack,
     weight: float, label: str, element: str,
 ) -> Drive:  # fmt: skip
-    """Add the hydraulic cylinder along the leg, down to the sole."""
+    """Add the hydraulic cylinder, which is parallel to the leg and ends at the sole."""
     areas = piston_areas(element, jack.bore, jack.rod)
     pressure = holding_pressures(weight, areas, 1e6)
     cylinder = jack.pack.circuit.add_cylinder(

@@ -1,4 +1,4 @@
-"""Common code of all suspensions: parameter checks, and the bodies, joints and springs of a vehicle's corner."""
+"""Code that all suspensions share: checks of parameters, and functions that add bodies, joints and springs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Springs = Coil | TorsionBar | Sequence[Coil | TorsionBar]
 
 @dataclass(frozen=True)
 class Plan:
-    """Checked springs and limits of a suspension, before the builder adds them.
+    """Checked springs and limits of a suspension, which are not yet in the builder.
 
     Attributes:
-        linkage: the mechanism.
+        linkage: analytic model of the mechanism.
         springs: the springs, with their parts and preloads.
-        laws: the springs of the analytic model.
+        laws: the same springs in the analytic model.
         limits: minimum and maximum of the suspension's coordinate.
     """
 
@@ -39,15 +39,15 @@ class Plan:
 
 
 class Corner:
-    """Converter that adds a suspension's parts to the builder, with points and axes in world coordinates.
+    """Converter that adds a suspension's parts to the builder, and converts points and axes to the world frame.
 
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        xform: pose of the corner's frame in the chassis.
+        xform: pose of the corner's frame in the chassis frame.
         mirror: True to mirror the suspension in y.
         label: prefix of all labels.
-        kind: name of the suspension in messages.
+        kind: name of the suspension type in messages.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Corner:
         return validate.numbers(self.element, "hub.center", hub.center, 3)
 
     def ends(self, name: str, arm: Arm) -> tuple[Array, Array]:
-        """Check an arm and return its inner and outer point."""
+        """Check a suspension arm and return its inner and outer end point."""
         if not isinstance(arm, Arm):
             raise validate.fail(
                 self.element, f"{name} = {arm!r} is not an Arm", "give gpusim.machines.Arm(inner, outer, mass)"
@@ -89,7 +89,7 @@ class Corner:
         return self.b.add_body(solid.mass, inertia, com=com, xform=pose, label=f"{self.label}_{name}")
 
     def picture(self, body: int, arm: Arm) -> None:
-        """Draw a bar on a body."""
+        """Add a visual that shows an arm as a bar on a body."""
         inner, outer = self.ends("arm", arm)
         start, vector = self.point(inner), self.point(outer) - self.point(inner)
         length = float(np.linalg.norm(vector))
@@ -112,7 +112,7 @@ class Corner:
         limits: tuple[Any, Any] | None = None,
         second: Array | None = None,
     ) -> int:
-        """Add a joint at a point. The parent -1 is the chassis.
+        """Add a joint at a point. The parent index -1 means the chassis.
 
         Args:
             axis: axis in the corner's frame. ``mirror`` mirrors the axis, and reverses it for a rotation.
@@ -132,7 +132,7 @@ class Corner:
         return int(add(host, child, at=frame, label=f"{self.label}_{name}", **options))
 
     def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
-        """Return the tie rod of the analytic model, or None without a tie rod."""
+        """Return the analytic model of the tie rod and the kingpin, or None without a tie rod."""
         if tie_rod is None:
             return None
         if not isinstance(tie_rod, TieRod):
@@ -157,7 +157,7 @@ class Corner:
         parts: tuple[str, ...],
         hinged: bool = True,
     ) -> Plan:
-        """Check the loop, the travel and the springs, and return the plan."""
+        """Check the linkage, the travel and the springs, compute the preloads, and return the plan."""
         linkage.check()
         ends = validate.numbers(self.element, "travel", travel, 2, infinite=True)
         if not ends[0] <= 0.0 <= ends[1] or ends[0] == ends[1]:
@@ -180,7 +180,7 @@ class Corner:
         return Plan(linkage, tuple(springs), tuple(laws), (limits[0], limits[1]))
 
     def _checked(self, spring: Any, parts: tuple[str, ...], hinged: bool) -> Coil | TorsionBar:
-        """Check a spring and set the field ``on`` of the spring."""
+        """Check a spring. If the field ``on`` is None, set it to the first part in ``parts``."""
         if isinstance(spring, TorsionBar) and not hinged:
             raise validate.fail(self.element, "a torsion bar needs a hinge, and a pillar has none", "give a Coil")
         if not isinstance(spring, Coil | TorsionBar):
@@ -241,7 +241,7 @@ class Corner:
 
 
 def _law(linkage: Linkage, spring: Coil | TorsionBar) -> Spring:
-    """Return a spring of the analytic model, with its preload."""
+    """Convert a spring with its preload to the analytic model."""
     offset, damping = (spring.preload or 0.0) / (spring.stiffness or 1.0), float(np.mean(spring.damping))
     if isinstance(spring, TorsionBar):
         return Spring(lambda q, moves: -q, spring.stiffness, offset, damping)

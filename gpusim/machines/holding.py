@@ -1,7 +1,7 @@
 """Holding valves, and an analytic model of a cylinder that lowers a load through a holding valve.
 
-A load L moves at the constant speed u. c is the viscous friction. Chamber k carries the load, and the spool feeds the
-opposite chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
+The load is a force L that moves at the constant speed u. c is the viscous friction. Chamber k carries the load, and the
+spool feeds the opposite chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
 
     S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
@@ -19,7 +19,7 @@ from typing import Any
 from gpusim import validate
 
 FREE_DROP = 3e5
-"""Pressure drop at which a drive's check valve passes the spool's full flow, Pa."""
+"""Pressure drop (Pa) of a drive's check valve at the spool's full flow."""
 LAMINAR = 2e5
 """Pressure drop below which the flow through a drive's valves is laminar, Pa."""
 RETURN = 4e5
@@ -47,20 +47,20 @@ def orifice_drop(gain: float, flow: float) -> float:
 class HoldingValve:
     """A counterbalance valve (holding valve) on a chamber of a cylinder.
 
-    The valve holds the load, even if a hose breaks, until the spool pressurizes the opposite chamber.
+    The valve holds the load until the spool pressurizes the opposite chamber. It also holds the load if a hose breaks.
 
-    The pilot pressure is the pressure of the opposite chamber. A fast pilot and a small opening range make the load
-    oscillate. A wide opening range and a slow pilot damp the oscillation, but require more pump pressure (see
-    ``ArmCylinder.lowering``). With less pump pressure, the load descends more slowly than commanded. At a pressure drop
-    of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
+    The pilot pressure is the pressure of the opposite chamber. With a small ``pilot_time`` and a small
+    ``opening_range``, the load oscillates. Larger values damp the oscillation, but require a higher pump pressure (see
+    ``ArmCylinder.lowering``). If the pump pressure is too low, the load descends more slowly than commanded. At a
+    pressure drop of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
 
     Attributes:
         pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. ``pressure`` must
             exceed the chamber pressure under every load.
-        chamber: chamber with the valve, "a" or "b".
-        pilot_ratio: factor of the pilot pressure (pressure of the opposite chamber).
-        opening_range: pressure rise (Pa) between the start of opening and the fully open valve.
-        pilot_time: time constant (s) of the damped pilot line, or 0 for no delay.
+        chamber: chamber to which the valve is attached, "a" or "b".
+        pilot_ratio: factor R of the pilot pressure p_o in the equation of the opening y (see ``holding.py``).
+        opening_range: pressure rise (Pa) from the start of opening to the full opening.
+        pilot_time: time constant (s) of the pilot pressure, or 0 for no delay.
         time_constant: time constant (s) of the poppet.
     """
 
@@ -112,11 +112,11 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Balance:
-    """The equations of ``holding.py`` for one cylinder and one command.
+    """The equations of ``holding.py`` for one cylinder at one spool command.
 
     Attributes:
         valve: the holding valve.
-        areas: piston areas (m2): chamber that carries the load, opposite chamber.
+        areas: piston areas (m2) of the loaded chamber and of the opposite chamber.
         load: force (N) of the load.
         viscous: viscous friction (N s/m).
         supply, drain, poppet: gains (m3/s/sqrt(Pa)) s K_supply and s K_drain of the spool, and K of the holding valve.
@@ -152,7 +152,7 @@ class Balance:
         return loaded_pressure(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
 
     def speed(self, max_speed: float, pump: float) -> float:
-        """Return the maximum speed (m/s) at the pump pressure ``pump`` (Pa), but at most ``max_speed``."""
+        """Return the speed (m/s) that the pump pressure ``pump`` (Pa) allows, limited to ``max_speed``."""
         if self.pressures(max_speed)[2] <= pump:
             return max_speed
         low, high = 0.0, max_speed

@@ -43,7 +43,7 @@ class Move:
         return moved
 
     def __matmul__(self, first: Move) -> Move:
-        """Return the composition of two displacements: ``first``, then ``self``."""
+        """Return the displacement that applies ``first``, then ``self``."""
         return Move(self.rotation @ first.rotation, self(first.shift))
 
 
@@ -52,13 +52,13 @@ IDENTITY = Move(np.eye(3), np.zeros(3))
 
 
 def rotation_about(axis: Array, angle: float, point: Array) -> Move:
-    """Return the displacement for a rotation about a unit axis through a point."""
+    """Return the displacement of a rotation about the unit axis ``axis`` through ``point``."""
     matrix = rotations.matrix_from_quaternion(rotations.quaternion_from_rotation_vector(axis * angle))
     return Move(matrix, point - matrix @ point)
 
 
 class Unreachable(Exception):
-    """Error for a position in which the loop does not close."""
+    """Error for a position that the linkage cannot reach."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Steering:
     outer: Array
 
     def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
-        """Return the hub's steering angle (rad) and displacement for a constant length of the tie rod."""
+        """Return the hub's steering angle (rad) and displacement, at which the tie rod keeps its length."""
         point, axis, center, across = self._arm(moves)
         radius = np.cross(across, axis)
         offset, length = center - self.inner - rack, self.outer - self.inner
@@ -92,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return a kingpin point, the kingpin direction k, the foot of the steering arm on the kingpin, and k x arm."""
+        """Return a kingpin point, the kingpin direction k, the foot of the arm on the kingpin, and k x arm."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -101,14 +101,15 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring of the analytic model. The value of a spring is a coil's length, or a torsion bar's negative coordinate.
+    """A spring of the analytic model. The ``value`` of a coil is its length. The ``value`` of a torsion bar is -q.
 
-    The spring pushes if its value is below ``rest``.
+    If ``value`` < ``rest``, the spring pushes.
 
     Attributes:
         value: function that returns the value (m or rad) from the coordinate and the displacements of the parts.
-        stiffness, rest: stiffness (N/m or N m/rad), and value at zero force (m or rad).
-        damping: mean of bound and rebound damping.
+        stiffness: stiffness (N/m or N m/rad).
+        rest: value at zero force (m or rad).
+        damping: mean of the damping in bound and in rebound.
     """
 
     value: Callable[[float, Moves], float]
@@ -129,17 +130,17 @@ class Spring:
 
 @dataclass(frozen=True)
 class Static:
-    """A suspension at rest under a load, and small motions about the equilibrium.
+    """Static equilibrium of a suspension under a load, and small oscillations about this equilibrium.
 
     Attributes:
         load: upward force (N) on the wheel's center. If the wheel is a separate body, the load is the ground force
             minus the wheel's weight.
         coordinate: coordinate (rad or m) of the joint ``travel``.
         travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position.
-        wheel_rate: change of the load per travel (N/m).
-        lengths: length (m) of each coil, or the negative coordinate (rad) of each torsion bar.
-        motion_ratios: changes of ``lengths`` per travel.
-        frequency: undamped heave frequency (Hz) of the chassis while the wheel keeps its height.
+        wheel_rate: derivative of the load with respect to ``travel`` (N/m).
+        lengths: ``Spring.value`` of each spring: length (m) of a coil, or -q (rad) of a torsion bar.
+        motion_ratios: derivatives of ``lengths`` with respect to ``travel``.
+        frequency: undamped heave frequency (Hz) of the chassis on a wheel at constant height.
         damping_ratio: damping ratio of the heave, with the mean of bound and rebound damping.
     """
 
@@ -159,13 +160,13 @@ class Linkage:
 
     Attributes:
         element: name of the suspension in messages.
-        closing: function of the suspension's coordinate that returns the displacements of all parts without steering,
-            or raises Unreachable.
-        solids: mass properties by name of the part.
+        closing: function from the suspension's coordinate to the displacements of all parts without steering. It may
+            raise Unreachable.
+        solids: dict from part names to mass properties.
         center: initial position of the wheel's center.
         gravity: gravitational acceleration (m/s2).
         steering: tie rod and kingpin, or None if the hub does not steer.
-        follow: function that returns the displacements of parts that follow the steered hub.
+        follow: function from all displacements to those of parts that move with the steered hub.
     """
 
     element: str
@@ -214,7 +215,7 @@ class Linkage:
         return sum(solid.mass for solid in self.solids.values())
 
     def sprung(self, load: float) -> float:
-        """Return the part of the chassis' mass (kg) that an upward force on the wheel supports."""
+        """Return the share of the chassis' mass (kg) that an upward force on the wheel supports."""
         load = validate.positive(self.element, "load", load)
         if self.gravity == 0.0:
             raise validate.fail(self.element, "a load needs gravity", "set the gravity, or leave the load out")
@@ -225,7 +226,7 @@ class Linkage:
         return sprung
 
     def weights(self, q: float) -> float:
-        """Return the potential energy (J) of the parts' weights."""
+        """Return the potential energy (J) of all parts due to gravity."""
         moves = self.moves(q)
         return self.gravity * sum(part.mass * float(moves[name](part.com)[2]) for name, part in self.solids.items())
 
@@ -303,7 +304,7 @@ class Linkage:
         return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))
 
     def mass(self, q: float, dz: float) -> float:
-        """Return the generalized mass (kg m2 or kg) of the parts at a constant height of the wheel's center."""
+        """Return the generalized mass (kg m2 or kg) of the parts, if the wheel's center keeps its height."""
         total, (after, before) = 0.0, (self.moves(q + STEP), self.moves(q - STEP))
         for name, part in self.solids.items():
             rate = (after[name](part.com) - before[name](part.com)) / (2.0 * STEP) - dz * UP
@@ -314,7 +315,7 @@ class Linkage:
         return total
 
     def check(self) -> None:
-        """Raise a ModelError if, near the initial pose, the tie rod does not steer the hub or the wheel cannot rise."""
+        """Raise a ModelError if the tie rod cannot steer the hub, or the wheel cannot rise, near the initial pose."""
         if self.steering is not None and self.steering.leverage(self.closing(0.0)) < 0.1:
             rule = "the tie rod and its steering arm are in line, so the tie rod does not steer the hub"
             raise validate.fail(self.element, rule, "move its inner or outer end aside")
@@ -337,7 +338,7 @@ def _second_derivative(f: Callable[[float], float], q: float) -> float:
 
 
 def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> Array:
-    """Return ``axis`` or -``axis``, so that a positive rotation lifts ``point``.
+    """Return ``axis`` or -``axis``: the one about which a positive rotation lifts ``point``.
 
     Raises:
         ModelError: neither direction of rotation lifts the point.
@@ -352,16 +353,16 @@ def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> A
 
 
 def rocker(axis: Array, center: Array, start: Array, initial: Array, moved: Array) -> float:
-    """Return the crank rotation (rad) that keeps the initial distance between the crank's end and a moved point.
+    """Return the crank's rotation (rad) if the far end of its rod moves from ``initial`` to ``moved``.
 
     Args:
         axis: axis of the crank, a unit vector.
         center: point on the axis.
         start: initial position of the crank's end.
-        initial, moved: initial and moved position of the other point.
+        initial, moved: initial position and new position of the rod's other end.
 
     Raises:
-        Unreachable: the other point is too far away or too close.
+        Unreachable: the new position is too far from the crank, or too close to it.
     """
     across = np.eye(3) - np.outer(axis, axis)
     crank, rod, diagonal = across @ (start - center), across @ (initial - start), across @ (moved - center)
@@ -375,5 +376,5 @@ def rocker(axis: Array, center: Array, start: Array, initial: Array, moved: Arra
 
 
 def angle_between(axis: Array, first: Array, second: Array) -> float:
-    """Return the angle (rad) about a unit axis from ``first`` to ``second``, in the plane normal to the axis."""
+    """Return the signed angle (rad) from ``first`` to ``second`` about a unit axis, after projection along the axis."""
     return math.atan2(float(axis @ np.cross(first, second)), float(first @ second - (axis @ first) * (axis @ second)))

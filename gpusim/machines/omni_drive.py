@@ -1,4 +1,4 @@
-"""Tendons for a platform on omni or mecanum wheels: forward, left and yaw motion as weighted sums of wheel angles."""
+"""Tendons for a platform on omni or mecanum wheels, one each for forward, left and yaw motion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.machines.omni_wheel import OmniWheel
 
 NAMES = ("forward", "left", "turn")
 SINGULAR = 1e-6
-"""Minimum singular value of the map from platform to wheel speeds, relative to its maximum singular value."""
+"""Minimum ratio of the smallest to the largest singular value of the matrix B (see ``add_omni_drive``)."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,7 @@ class OmniDrive:
     """Tendons of a platform, from :func:`add_omni_drive`.
 
     Attributes:
-        forward, left: tendons whose rates are the platform's velocities (m/s) along its x and y axes, if no roller
-            slips.
+        forward, left: tendons whose rates are the platform's velocities (m/s) along its x and y axes, without slip.
         turn: tendon whose rate is the platform's yaw rate (rad/s).
     """
 
@@ -42,7 +41,7 @@ def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: st
         label: prefix of the labels ``forward``, ``left``, ``turn``.
 
     Raises:
-        ModelError: the platform has fewer than three wheels, or the wheels cannot drive one of the motions.
+        ModelError: the platform has fewer than three wheels, or the wheels cannot produce all three motions.
     """
     element = f"omni drive '{label}'" if label else "omni drive"
     if len(wheels) < 3 or not all(isinstance(wheel, OmniWheel) for wheel in wheels):

@@ -16,9 +16,9 @@ from gpusim.typing import Vector
 STEEPEST = 1.3
 """Maximum roller angle, rad."""
 THINNEST = 0.05
-"""Minimum radius of a roller at its ends, relative to the radius at its middle."""
+"""Minimum radius of a roller at its ends, divided by the roller's radius at its middle."""
 DEEPEST = 0.02
-"""Maximum drop of the wheel at a gap between rollers, relative to the wheel's radius."""
+"""Maximum drop of the wheel at a gap between rollers, divided by the wheel's radius."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class OmniWheel:
     Attributes:
         hub: body index.
         spin: index of the hub's joint, for drives and brakes. At positive speeds, the wheel rolls along x.
-        rollers: body indices of the rollers, starting with the lowest roller.
+        rollers: body indices of the rollers. The first roller is the lowest.
         bearings: joint indices of the rollers, in the order of ``rollers``.
         xform: pose of the wheel's frame in the platform's frame.
         radius, roller_angle: as passed to ``add_omni_wheel`` (m and rad).
@@ -45,10 +45,10 @@ class OmniWheel:
     reach: float
 
     def ideal(self, velocity: Vector) -> float:
-        """Return the hub speed (rad/s) for a platform motion, with massless rollers that do not slip.
+        """Return the hub speed (rad/s) for a platform motion, if the rollers are massless and do not slip.
 
-        At constant speed, a mecanum wheel moves sideways with a small ripple. The returned speed is the mean over one
-        roller's contact.
+        At constant speed, a mecanum wheel moves sideways with a small ripple. The returned speed is the mean over the
+        time in which one roller touches the ground.
 
         Args:
             velocity: velocity of the platform's origin along the platform's x and y axes (m/s), and the yaw rate
@@ -88,10 +88,10 @@ def add_omni_wheel(
         platform: body index, -1 for the world.
         xform: pose of the wheel's frame in the platform's frame. The wheel rolls along x and rotates about y, and z is
             up.
-        radius: radius (m) of the wheel, to the outside of the rollers.
-        rollers: number of rollers. Thin rollers require more rollers.
+        radius: radius (m) of the wheel's circle, which contains the outer sides of the rollers.
+        rollers: number of rollers. The thinner the rollers, the more rollers the wheel needs.
         roller_radius: radius (m) of a roller at its center, less than half of ``radius``.
-        roller_mass: mass (kg) of each roller, evenly distributed, such as 1e-5 of the machine's mass.
+        roller_mass: mass (kg) of each roller (uniform density), such as 1e-5 of the machine's mass.
         hub_mass: mass (kg) of the hub, a solid disk as thick as the rollers.
         label: prefix of the labels. For example, "fl" gives the bodies ``fl_hub`` and ``fl_roller0`` and the joint
             ``fl_spin``.
@@ -154,7 +154,7 @@ def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: flo
 def _checked_reach(
     element: str, radius: float, rollers: int, roller_radius: float, roller_angle: float, gap: float
 ) -> float:
-    """Check the sizes, and return half of the angle (rad) by which the wheel rotates on one roller."""
+    """Check the sizes, and return ``reach`` (see :class:`OmniWheel`)."""
     validate.positive(element, "radius", radius)
     r = validate.positive(element, "roller_radius", roller_radius)
     if 2.0 * r >= radius:
@@ -176,7 +176,7 @@ def _checked_reach(
 
 
 def _half_gap(element: str, gap: float, radius: float) -> float:
-    """Return half of the angle between the ends of neighboring rollers, rad."""
+    """Return half of the angle (rad) of the gap between neighboring rollers, seen from the hub."""
     if validate.number(element, "gap", gap) < 0.0:
         raise validate.fail(element, f"gap = {gap:g} lets rollers overlap on the ground", "give a gap of 0 or more")
     angle, widest = 0.5 * gap / radius, math.acos(1.0 - DEEPEST)

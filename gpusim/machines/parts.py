@@ -23,11 +23,11 @@ def two_points(element: str, name: str, a: tuple[str, Vector], b: tuple[str, Vec
 
 @dataclass(frozen=True)
 class Arm:
-    """A straight link with the inertia of a round bar.
+    """A straight suspension arm with the inertia of a round bar.
 
     Attributes:
         inner: point on the axis of the hinge that connects the arm to the chassis.
-        outer: position of the joint at the end of the arm near the hub.
+        outer: position of the joint between the arm and the hub.
         mass: mass (kg).
         radius: radius (m) of the bar.
     """
@@ -81,12 +81,12 @@ class Coil:
         foot: lower end, a point on the part ``on``.
         stiffness: stiffness (N/m).
         damping: damping (N s/m) for both directions, or (bound, rebound).
-        on: name of the part that carries the foot. Default: the first part in the list of the suspension's argument
-            ``spring``.
-        load: upward force (N) on the wheel's center in equilibrium at the initial pose, which defines the preload. If
-            the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's weight.
+        on: name of the suspension part to which the foot is attached. Default: the first allowed part (see the argument
+            ``spring`` of the suspension).
+        load: upward force (N) on the wheel's center for which the initial pose is the equilibrium. This defines the
+            preload. If the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's weight.
         preload: alternative to ``load``: initial force (N) that pushes the ends apart.
-        bump, droop: soft stops that act beyond a given length of the spring.
+        bump, droop: elastic stops for a short spring (bump) and for a long spring (droop).
     """
 
     top: Vector
@@ -145,7 +145,7 @@ class Solid:
     inertia: Array = field(repr=False)
 
     def __add__(self, other: Solid) -> Solid:
-        """Return the mass properties of two solids as one rigid body."""
+        """Return the mass properties of one rigid body that consists of both solids."""
         mass = self.mass + other.mass
         com = (self.mass * self.com + other.mass * other.com) / mass
         inertia = np.zeros((3, 3))

@@ -22,7 +22,7 @@ BASE = "base"
 STEP = 1e-6
 """Step of central differences, rad."""
 DEAD_CENTER = 1e-3
-"""Minimum lever arm of a cylinder or link, relative to the length of the cylinder or link."""
+"""Minimum moment arm of a cylinder or link about a hinge, divided by the length of the cylinder or link."""
 PlanarPose = tuple[complex, complex]
 Point = tuple[float, float]
 
@@ -40,7 +40,7 @@ class ArmStatic:
     """Analytic static equilibrium of an arm.
 
     Attributes:
-        forces: force (N) of every cylinder, positive if it pushes the cylinder's pins apart.
+        forces: force (N) of every cylinder, positive if the cylinder pushes its pins apart.
         lengths: distance (m) between the pins of every cylinder.
         torques: torque (N m) of the cylinders about every hinge.
     """
@@ -56,7 +56,7 @@ class NotClosed(Exception):
 
 @dataclass(frozen=True)
 class Hinged:
-    """A link: name of the parent, hinge position on the parent, and initial angle relative to the parent."""
+    """A link on a hinge: name of its parent, hinge position on the parent, and initial angle relative to the parent."""
 
     name: str
     parent: str
@@ -68,7 +68,7 @@ class Hinged:
 class FourBar:
     """A four-bar linkage: a rocker on the part ``stick``, and a link from the rocker to the part ``bucket``.
 
-    ``side`` (1 or -1) selects one of the two points where rocker and link can meet.
+    ``side`` (1 or -1) selects one of the two possible positions of the pin between rocker and link.
     """
 
     rocker: str
@@ -82,7 +82,7 @@ class FourBar:
     side: float
 
     def close(self, pivot: complex, ear: complex) -> complex:
-        """Return the point where rocker and link meet: an intersection of the circles about ``pivot`` and ``ear``."""
+        """Return the position of the pin between rocker and link, an intersection of two circles."""
         offset = ear - pivot
         distance = abs(offset)
         a, b = self.rocker_length, self.link_length
@@ -95,7 +95,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class Ram:
-    """A cylinder of the analytic model: two parts, and a pin position in the frame of each part."""
+    """A cylinder of the analytic model: the two parts that it connects, and its pin position in each part's frame."""
 
     name: str
     start: str
@@ -111,7 +111,7 @@ class Mechanism:
         gravity: gravitational acceleration in the arm's frame, m/s2, as the complex number x + i z.
         hinges: hinges of the links, parents before children.
         loops: four-bar linkages.
-        weights: mass (kg) and center of mass (m) of every part, in the frame of the part.
+        weights: mass (kg) of every part, and its center of mass (m) in the part's frame.
         rams: cylinders.
     """
 
@@ -150,7 +150,7 @@ class Mechanism:
         return -float(sum((pull.conjugate() * point).real for pull, point in pulls))
 
     def slopes(self, angles: Array, forces: Sequence[PointForce]) -> tuple[Array, Array]:
-        """Return dL/dq, (hinges, cylinders) (m), and dV/dq, (hinges,) (N m)."""
+        """Return dL/dq (m), with shape (hinges, cylinders), and dV/dq (N m), with shape (hinges,)."""
         levers, torques = [], []
         for k in range(len(angles)):
             step = STEP * np.eye(len(angles))[k]
@@ -162,7 +162,7 @@ class Mechanism:
     def static(self, element: str, angles: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
         """Return the static forces of all cylinders.
 
-        Redundant cylinders share the load (minimum-norm solution).
+        If there are more cylinders than hinges, return the minimum-norm solution.
         """
         lengths = self.lengths(self.poses(angles))
         levers, torques = self.slopes(angles, forces)

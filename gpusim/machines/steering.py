@@ -1,8 +1,8 @@
-"""Steering racks with their tie rods, and hitches of trailers.
+"""Steering racks with tie rods, and trailer hitches.
 
 L is the wheelbase. T is the distance between the kingpins. d is the steering angle of the bicycle model's front wheel.
 Under Ackermann's condition, all wheels roll about one turning center on the line of the unsteered axle. R is the
-distance from the center of the unsteered axle to the turning center, positive to the left:
+distance from the center of the unsteered axle to the turning center. R is positive to the left:
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
@@ -34,9 +34,9 @@ KINDS = ("ball", "pin")
 STEEPEST = 1.5
 """Maximum angle of the bicycle model's wheel, rad."""
 STEPS = 32
-"""Number of steps of a search along the rack's travel."""
+"""Number of search steps along the travel of the rack."""
 RACK_RADIUS = 0.02
-"""Radius of the drawn rack, m."""
+"""Radius (m) of the rack's visual."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class SteeringRack:
     Attributes:
         label: label of the servo and the joint. The label of the body is ``<label>_rack``.
         rack: body index of the rack.
-        joint: slide of the rack. The joint coordinate is the rack's travel (m), positive if the wheels point left.
+        joint: slide of the rack. The joint coordinate is the rack's travel (m), which is positive if the wheels point
+            to the left.
         servo: index of the servo. The servo's command is the travel (m) of the rack.
         travel: maximum travel (m) to either side.
         arm: length (m) of the steering arms, positive if they point backward.
@@ -66,7 +67,7 @@ class SteeringRack:
     angle: float
 
     def tie_rod(self, kingpin: Vector, inner: float) -> TieRod:
-        """Return a tie rod for one corner, to pass as ``tie_rod`` to the corner's suspension.
+        """Return a tie rod that you can pass to the suspension of one corner, as its argument ``tie_rod``.
 
         Args:
             kingpin: point (m) on the kingpin at the height of the tie rod, in the corner's frame.
@@ -89,7 +90,7 @@ class SteeringRack:
         return rod
 
     def angles(self, corners: Sequence[Suspension], command: float) -> tuple[float, ...]:
-        """Return the analytic headings (rad, positive to the left) of the wheels in the initial pose.
+        """Return the analytic headings (rad, positive to the left) of both wheels at zero suspension travel.
 
         ``command`` is the travel (m) of the rack.
 
@@ -124,7 +125,7 @@ class SteeringRack:
         """Return the rack's travel (m) for an angle (rad) of the bicycle model's front wheel.
 
         Raises:
-            ModelError: the angle needs more than the maximum travel of the rack.
+            ModelError: the angle requires more travel than the rack has.
         """
         before = 0.0
         for travel in np.linspace(0.0, self.travel, STEPS + 1)[1:].tolist():
@@ -144,7 +145,7 @@ class SteeringRack:
 
 
 def _reaches(steering: Steering, travel: float) -> bool:
-    """Return whether the tie rod allows the rack's travel to both sides."""
+    """Return True if the tie rod is long enough for the rack's travel in both directions."""
     try:
         for shift in (travel, -travel):
             steering.move({"hub": IDENTITY}, np.array([0.0, shift, 0.0]))

@@ -41,8 +41,8 @@ class Suspension:
 
     Attributes:
         label: prefix of the labels of bodies, joints and actuators: ``<label>_<part>``.
-        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, the axes of
-            the hub's frame are parallel to the corner's axes, except that y points left on both sides.
+        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, its axes are
+            parallel to the corner's axes, but its y axis points left on both sides of the vehicle.
         travel: joint whose first coordinate is the suspension's coordinate: initially zero, and increasing when the
             wheel rises.
         limits: minimum and maximum of the suspension's coordinate.
@@ -66,9 +66,9 @@ class Suspension:
     mirror: bool
 
     def static(self, load: float) -> Static:
-        """Return equilibrium and small oscillations under a force (N) on the wheel (``Static.load``).
+        """Compute the equilibrium and the small oscillations under a constant force (N) on the wheel (``Static.load``).
 
-        The force acts at the wheel's center along z of the corner's frame. z must point up.
+        The force acts at the wheel's center, along the z axis of the corner's frame. This axis must point up.
 
         Raises:
             ModelError: the load is less than the weight of the parts, or presses the suspension onto a stop.
@@ -76,15 +76,15 @@ class Suspension:
         return self.linkage.static(load, self.laws, self.limits)
 
     def wheel_travel(self, coordinate: float) -> float:
-        """Return the travel (m) of the wheel's center for a coordinate, upward from the initial position."""
+        """Return the upward travel (m) of the wheel's center from its initial position, for a suspension coordinate."""
         return self.linkage.travel(coordinate)
 
     def coordinate(self, travel: float) -> float:
-        """Return the coordinate (rad or m) for a travel (m) of the wheel's center."""
+        """Return the suspension's coordinate (rad or m) for an upward travel (m) of the wheel's center."""
         return self.linkage.coordinate(travel)
 
     def steering_angle(self, coordinate: float = 0.0, rack: float = 0.0) -> float:
-        """Return the steering angle (rad, positive left) after the tie rod's inner end moved left by ``rack`` (m)."""
+        """Return the steering angle (rad, positive to the left) for a leftward rack displacement ``rack`` (m)."""
         steering, side = self.linkage.steering, -1.0 if self.mirror else 1.0
         if steering is None:
             return 0.0
@@ -112,7 +112,7 @@ def add_swing_axle(
         chassis: body index, -1 for the world.
         xform: pose of the corner's frame in the chassis.
         arm: the half axle.
-        hub: the wheel carrier. Without a tie rod, hub and arm are one body.
+        hub: the wheel carrier. If you give no tie rod, hub and arm are one body.
         spring: one spring or several. The foot of a coil is on the "arm" or the "hub".
         travel: minimum and maximum travel (m) of the wheel's center, limited by rigid stops.
         tie_rod: the tie rod. With a tie rod, the hub rotates about a kingpin.
@@ -209,7 +209,7 @@ def add_sliding_pillar(
     mirror: bool = False,
     label: str = "sliding_pillar",
 ) -> Suspension:
-    """Add a sliding pillar: the hub slides along a pillar of the chassis, and rotates if it has a tie rod.
+    """Add a sliding pillar: the hub slides along a pillar. With a tie rod, the hub also rotates.
 
     Args:
         hub: the wheel's carrier.
@@ -262,8 +262,8 @@ def add_macpherson_strut(
 ) -> Suspension:
     """Add a MacPherson strut: a lower arm on a hinge along x, and a hub that slides on a rod from the chassis.
 
-    With a tie rod, the joint at the arm's outer end is a ball joint. The kingpin goes from the ball joint to the top of
-    the strut. Without a tie rod, all rotations are about x.
+    With a tie rod, the joint at the arm's outer end is a ball joint. The kingpin is the line from this ball joint to
+    the top of the strut. Without a tie rod, all parts rotate only about x.
 
     Args:
         lower: the arm. Torsion bars act on the hinge of the arm.
@@ -344,7 +344,7 @@ def _arm(
     tie_rod: TieRod | None,
     kingpin: Vector,
 ) -> Suspension:
-    """Add one arm on a hinge."""
+    """Add a suspension that consists of one arm on a hinge."""
     element, center = corner.element, corner.center(hub)
     inner, outer = corner.ends("arm", arm)
     axis = hinge(element, axis, inner, center, "arm")
@@ -381,7 +381,7 @@ def _four_bar(
     travel: tuple[float, float],
     tie_rod: TieRod | None,
 ) -> Suspension:
-    """Add two arms on parallel hinges, and the hub between them."""
+    """Add a suspension that consists of two arms on parallel hinges, with the hub between them."""
     element, center = corner.element, corner.center(hub)
     (low, foot), (high, head) = corner.ends("lower", lower), corner.ends("upper", upper)
     if np.linalg.norm(np.cross(axis, head - foot)) < 1e-6:

@@ -13,11 +13,11 @@ from gpusim.typing import Array, Vector
 
 ELEMENT = "lateral_tie_rod"
 SAME = 1e-6
-"""Tolerance for equal angles, rad."""
+"""Maximum difference (rad) between angles that count as equal."""
 
 
 def ackermann(angle: float, wheelbase: float, track: float) -> tuple[float, float]:
-    """Return the angles (rad, positive to the left) of the left and the right wheel by Ackermann's condition.
+    """Return the angles (rad, positive to the left) of the left and right wheels that meet Ackermann's condition.
 
     Args:
         angle: angle (rad) of the bicycle model's front wheel, below pi/2 in magnitude.
@@ -40,25 +40,24 @@ def lateral_tie_rod(
     angle: float = 0.3,
     rack: int | None = None,
 ) -> TieRod:
-    """Return a tie rod along y from a rack (sliding along y) to a steering arm (on an upright kingpin).
+    """Return a tie rod between a rack that slides along y and a steering arm on an upright kingpin.
 
     With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the lines
-    through the arms meet roughly at the center of the rear axle. Ackermann's condition for the wheel angles is
-    cot(outer) - cot(inner) = track/wheelbase. The tie rod meets Ackermann's condition exactly at ``angle``, and
-    approximately below ``angle``.
+    along both arms intersect near the center of the rear axle. Ackermann's condition is cot(outer) - cot(inner) =
+    track/wheelbase. The condition is exact at the steering angle ``angle``, and approximate at smaller angles.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
         length: length (m) of the steering arm, positive if the arm points backward.
         inner: y coordinate (m) of the tie rod's inner end, less than the kingpin's y minus 10 % of ``length``.
-        wheelbase: distance (m) from the kingpin back to the rear axle. Default: parallel steering.
+        wheelbase: distance (m) from the kingpin to the rear axle. Default: parallel steering.
         half_track: distance (m) from the kingpin to the vehicle's center plane.
         angle: steering angle (rad) of the bicycle model, less than pi/2, at which Ackermann's condition holds exactly.
             The cotangent of ``angle`` is the mean cotangent of the wheel angles.
         rack: body index of the rack, as in ``TieRod``.
 
     Raises:
-        ModelError: an argument is invalid, or no arm meets Ackermann's condition.
+        ModelError: an argument is invalid, or no steering arm meets Ackermann's condition.
     """
     start, arm = validate.numbers(ELEMENT, "kingpin", kingpin, 3), validate.number(ELEMENT, "length", length)
     base = validate.positive(ELEMENT, "wheelbase", wheelbase, infinite=True)
@@ -79,7 +78,7 @@ def lateral_tie_rod(
     inside, outside = ackermann(angle, base, track)
 
     def error(slant: float) -> float:
-        """Return the difference (m) between the rack travels for the inner and for the outer wheel's angle."""
+        """Return the rack travel for the inner wheel's angle minus the rack travel for the outer wheel's angle (m)."""
         return math.copysign(1.0, arm) * (_rack(rod(slant), start, inside) + _rack(rod(slant), start, -outside))
 
     steps = np.linspace(0.0, 1.0, 21)
@@ -94,10 +93,10 @@ def lateral_tie_rod(
 
 
 def _rack(rod: TieRod, kingpin: Array, angle: float) -> float:
-    """Return the rack position (m) for a rotation of the left wheel about the upright kingpin.
+    """Return the rack position (m) at which the left wheel is rotated by ``angle`` (rad) about the upright kingpin.
 
     Raises:
-        Unreachable: the tie rod is too short, or the mechanism would pass a dead center.
+        Unreachable: the tie rod is too short, or tie rod and steering arm would pass through a straight line.
     """
     steering = Steering(lambda moves: (kingpin, UP), *rod.ends(ELEMENT))
     end = rotation_about(UP, angle, kingpin)(steering.outer)

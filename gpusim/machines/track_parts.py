@@ -19,7 +19,7 @@ GREASED = Material(friction=0.1)
 
 
 class Checked:
-    """Base class of parts that check their numbers."""
+    """Base class of track parts that can check their parameters."""
 
     positive: ClassVar[tuple[str, ...]] = ()
     not_negative: ClassVar[tuple[str, ...]] = ()
@@ -41,15 +41,15 @@ class Checked:
 
 @dataclass(frozen=True)
 class Shoe(Checked):
-    """A track link with its pad, modeled as a box. The distance between a pin and the box's center is half a pitch.
+    """A track link with its pad, modeled as a box. Its pins are half a pitch in front of and behind the box's center.
 
     Attributes:
         size: length along the track, width and thickness (m).
         mass: mass (kg) of one shoe.
         guide: height (m) of the two guide horns. The wheels run between the horns. A shoe with ``guide=0`` has no
             horns.
-        clearance: distance (m) from the wheels to a horn. The simulation is slower if ``clearance`` is below
-            ``SolverConfig(contact_margin)``.
+        clearance: lateral distance (m) between a wheel and each horn. The simulation is slower if ``clearance`` is
+            below ``SolverConfig(contact_margin)``.
         material: material of the pad.
         color: color of the whole track, for drawing. See ``add_shape``.
     """
@@ -85,13 +85,13 @@ class Wheel(Checked):
 
 @dataclass(frozen=True)
 class Sprocket(Wheel):
-    """The driven wheel. The pitch and the number of teeth define the radius of the wheel.
+    """The driven wheel. The pitch of the track and the number of teeth define its radius.
 
     Attributes:
         at: position of the center.
-        teeth: number of teeth, equal to the number of shoes around the full circle.
-        engage: "teeth" (teeth push the pins) or "friction" (only friction on the drum drives the track).
-        play: play (m) of a pin between two teeth, to each side.
+        teeth: number of teeth, which is the number of shoes that a full circle around the sprocket would have.
+        engage: "teeth" (teeth push the pins) or "friction" (the drum drives the track only by friction).
+        play: clearance (m) between a pin and each of its two neighboring teeth.
         mass, width: mass (kg) and width (m).
         material: material of the drum. Default with teeth: a greased surface. Default without teeth: friction
             coefficient 0.8.
@@ -108,18 +108,18 @@ class Sprocket(Wheel):
 
 @dataclass(frozen=True)
 class Idler(Wheel):
-    """The wheel that a spring pushes away from the sprocket.
+    """The end wheel that a spring pushes away from the sprocket to tension the track.
 
     Attributes:
-        at: requested position of the center. To close the track, the builder shifts the idler along the line from the
-            sprocket by up to a pitch.
+        at: requested position of the center. To close the track, the builder shifts the idler by up to one pitch, along
+            the line through both wheel centers.
         radius: radius (m). Default: the radius of the sprocket's drum.
-        tension: initial tension (N) of the track, about half of the spring force.
+        tension: initial tension (N) of the track. The spring force is about twice this value.
         stiffness: stiffness (N/m) of the spring.
         damping: damping (N s/m) of the spring.
         travel: maximum travel (m) of the tensioner in each direction.
         mass, width: mass (kg) and width (m) of the wheel.
-        carriage: mass (kg) of the sliding part.
+        carriage: mass (kg) of the sliding body that carries the idler.
         material: material of the drum.
     """
 
@@ -138,7 +138,7 @@ class Idler(Wheel):
 
 @dataclass(frozen=True)
 class Roller(Wheel):
-    """A return roller, fixed to the chassis, that carries the upper run.
+    """A return roller on the chassis, which carries the upper run of the track.
 
     Attributes:
         at: position of the center.
@@ -156,18 +156,18 @@ class Roller(Wheel):
 
 @dataclass(frozen=True)
 class TorsionArm(Checked):
-    """An arm of a road wheel on a torsion bar.
+    """A trailing arm on a torsion bar, which carries a road wheel.
 
     Attributes:
         length: distance (m) from the hinge to the wheel's center.
         stiffness: stiffness (N m/rad) of the torsion bar.
         damping: damping (N m s/rad).
-        load: force (N) of the shoes on the wheel in equilibrium at the initial pose. With ``load=0``, the bar has no
-            preload.
+        load: force (N) of the shoes on the wheel for which the initial pose is the equilibrium. With ``load=0``, the
+            bar has no preload.
         angle: angle (rad) between the forward direction and the line from the wheel up to the hinge, within +-1.47 rad.
             The arm is a trailing arm.
         travel: minimum and maximum rotation (rad) from the initial pose, positive if the wheel rises.
-        mass: mass (kg) of the arm, a bar.
+        mass: mass (kg) of the arm, modeled as a bar.
     """
 
     positive: ClassVar[tuple[str, ...]] = ("length", "stiffness", "mass")
@@ -197,7 +197,7 @@ class TorsionArm(Checked):
 
 @dataclass(frozen=True)
 class RoadWheel(Wheel):
-    """A wheel that carries the chassis on the lower run.
+    """A wheel that rolls on the lower run of the track and carries the chassis.
 
     Attributes:
         at: position of the center.

@@ -1,7 +1,7 @@
 """Path of a track around its wheels: a closed polygon of equal links that touch the wheels without penetration.
 
-Points are (x, z) in the plane of the track. The links are counterclockwise: along +x at the bottom, with the inside of
-the track on the left.
+Points are (x, z) in the plane of the track. The links are in counterclockwise order. At the bottom of the track, they
+point along +x.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from gpusim import validate
 from gpusim.typing import Array
 
 TOUCH = 1e-9
-"""Angular tolerance for links that already lie on a tangent, rad."""
+"""Angular tolerance (rad) for a link that is already tangent to a wheel."""
 MIN_GAIN = 0.5
-"""Minimum increase of the track length, in links, if the idler moves by two pitches."""
+"""Minimum increase of the track length, in pitches, if the idler moves by two pitches."""
 
 
 @dataclass(frozen=True)
 class Circle:
-    """A wheel: center (x, z) (m), and distance (m) from the center to the line of a link that lies on the wheel."""
+    """A wheel: center (x, z) (m), and distance ``radius`` (m) from the center to the line of a link on the wheel."""
 
     x: float
     z: float
@@ -36,8 +36,8 @@ class Path:
     Attributes:
         pins: positions (n + 1, 2) (m) of the pins. The last pin is equal to the first pin.
         shift: shift (m) of the idler from the requested position along the tensioner's axis.
-        strands: unit vectors (2, 2) along the links that enter and leave the idler.
-        tooth: index of a pin that lies on the sprocket.
+        strands: unit vectors (2, 2): direction of the link before the idler, and of the link after the idler.
+        tooth: index of a pin that is on the sprocket.
     """
 
     pins: Array
@@ -51,7 +51,7 @@ class Wheels:
     """The wheels inside the track.
 
     Attributes:
-        sprocket: the sprocket, with the apothem of the polygon of links as radius.
+        sprocket: the sprocket, whose ``radius`` is the apothem of the polygon of links.
         idler: the idler at its requested position.
         others: road wheels and rollers.
         pitch: length (m) of a link.
@@ -73,12 +73,12 @@ class Wheels:
 
 
 def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
-    """Return the path, after a shift of the idler so that a whole number of links fits.
+    """Shift the idler until a whole number of links fits around the wheels, and return the path.
 
     ``shoes`` is the number of links, or None for the nearest number.
 
     Raises:
-        ModelError: the track is too short or too long for its path.
+        ModelError: the number of links is too small or too large for the wheels.
     """
     is_mirrored = _is_entry_shorter(wheels)
     oriented = _mirrored(wheels) if is_mirrored else wheels
@@ -114,10 +114,10 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
 
 
 def gaps(path: Path, circle: Circle) -> tuple[float, float]:
-    """Return the gaps (m) from a wheel to the lower and to the upper run.
+    """Return two gaps (m): from a wheel to the lower run of the track, and to the upper run.
 
     Args:
-        path: the convex path. Links steeper than 60 degrees belong neither to the lower nor to the upper run.
+        path: the path, which is convex. Links steeper than 60 degrees belong neither to the lower nor to the upper run.
         circle: the wheel.
     """
     directions = np.diff(path.pins, axis=0)
@@ -139,18 +139,18 @@ def _can_close(wheels: Wheels, move: float, count: int) -> bool:
 
 
 def _mirrored(wheels: Wheels) -> Wheels:
-    """Return the wheels, mirrored in x."""
+    """Return the wheels with negated x coordinates."""
     circles = [Circle(-c.x, c.z, c.radius) for c in (wheels.sprocket, wheels.idler, *wheels.others)]
     return Wheels(circles[0], circles[1], tuple(circles[2:]), wheels.pitch, wheels.teeth)
 
 
 def _is_entry_shorter(wheels: Wheels) -> bool:
-    """Return whether the run that enters the sprocket is shorter than the run that leaves it."""
+    """Return True if the straight run before the sprocket is shorter than the straight run after it."""
     return _entry_length(wheels) < _entry_length(_mirrored(wheels))
 
 
 def _entry_length(wheels: Wheels) -> float:
-    """Return the length of the straight run that enters the sprocket, m."""
+    """Return the length (m) of the straight run before the sprocket."""
     start, circle, _ = _entry(wheels, 0.0)
     return math.hypot(start[0] - circle.x, start[1] - circle.z)
 
@@ -163,7 +163,7 @@ def _circles(wheels: Wheels, shift: float) -> list[Circle]:
 
 
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
-    """Return the first pin on the sprocket, the wheel before the sprocket, and the link direction there (rad)."""
+    """Return the first pin on the sprocket, the wheel before it, and the direction (rad) of the run between both."""
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
     for other in others:
@@ -188,7 +188,10 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _open_path(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Return the pins of the track for links of one pitch, without closing the last gap."""
+    """Return the pins if all links have the length ``pitch``, the first pin again, and ``strands``.
+
+    The last pin does not coincide with the first pin.
+    """
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first
@@ -219,7 +222,7 @@ def _length(wheels: Wheels, shift: float) -> float:
 
 
 def _closed_pins(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """Return all pins, with interpolation of the last pins to close the track."""
+    """Return all pins and ``strands``. Interpolate the last pins, so that the track closes."""
     pins, end, strands = _open_path(wheels, shift)
     missing = count + 1 - len(pins)
     last = pins[-1]

@@ -14,7 +14,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 SLOWEST = 1e-3
-"""Minimum speed of the track for a defined slip, m/s."""
+"""Speed of the track (m/s) below which the slip is zero by definition."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Track:
         pitch: distance (m) between two pins of a shoe.
         teeth: number of teeth of the sprocket.
         count: number of shoes. With ``surface_speed``, ``count`` is the number of links of the path.
-        shoes: body indices of the shoes in order, with labels ``<label>_shoe0``, ... Empty with ``surface_speed``.
+        shoes: body indices of the shoes in order, with labels ``<label>_shoe0``, ... The list is empty with
+            ``surface_speed``.
         pins: joint indices of the pins. ``<label>_pin0`` is between the first two shoes.
         sprocket, idler: body indices.
         drive: joint of the sprocket, ``<label>_drive``. Positive speeds drive forward.
@@ -37,9 +38,9 @@ class Track:
         road: body indices of the road wheels.
         arms: joints of the road wheels' arms, ``<label>_arm0`` ... The joint coordinate increases when the wheel rises.
         rollers: body indices.
-        lowest: z coordinate (m) of the lowest point of all shoes in the initial pose, in the track's frame. Shoes at a
-            small end wheel can be lower than the lower run.
-        strand_share: initial force on the idler divided by the tension of the track.
+        lowest: z coordinate (m) of the lowest point of all shoes in the initial pose, in the track's frame. A shoe at a
+            small end wheel can be lower than the lower run of the track.
+        strand_share: initial spring force on the idler divided by the tension of the track.
         chassis_label: label of the chassis.
     """
 
@@ -64,7 +65,7 @@ class Track:
 
     @property
     def advance(self) -> float:
-        """Travel of the track per sprocket angle (m/rad): teeth * pitch / (2 pi)."""
+        """Displacement of the track per sprocket angle (m/rad): teeth * pitch / (2 pi)."""
         return self.teeth * self.pitch / (2.0 * math.pi)
 
     def drive_speed(self, speed: float) -> float:
@@ -72,11 +73,11 @@ class Track:
         return speed / self.advance
 
     def speed(self, sim: Simulation) -> Array:
-        """Return the shoes' mean speed relative to the chassis, (num_worlds,), m/s, from the sprocket's speed."""
+        """Return the shoes' mean speed (m/s) relative to the chassis, (num_worlds,), from the sprocket speed."""
         return self.advance * _read(sim, f"joint.{self.label}_drive.velocity")
 
     def ground_speed(self, sim: Simulation) -> Array:
-        """Return the speed over ground of the track's origin, along the track's x axis, (num_worlds,), m/s."""
+        """Return the velocity (m/s) of the track's origin in the world, along the track's x axis, (num_worlds,)."""
         if self.chassis < 0:
             return np.zeros(sim.num_worlds)
         body = f"body.{self.chassis_label}"
@@ -89,10 +90,10 @@ class Track:
         return forward_speed
 
     def slip(self, sim: Simulation) -> Array:
-        """Return the slip 1 - v/v_track of the chassis, (num_worlds,), or 0 if the track is slower than 1 mm/s.
+        """Return the slip 1 - ground_speed/speed, (num_worlds,), or 0 if the track is slower than 1 mm/s.
 
-        The slip is instantaneous, with ripple from links that reach the sprocket and from oscillations of the chassis.
-        For the mean slip, average ``speed`` and ``ground_speed`` over the passage of several links.
+        This instantaneous slip has a ripple, because links enter the sprocket and the chassis oscillates. For the mean
+        slip, average ``speed`` and ``ground_speed`` while several links pass the sprocket.
         """
         speed = self.speed(sim)
         moving = np.abs(speed) > SLOWEST
@@ -100,18 +101,18 @@ class Track:
         return lag
 
     def tension(self, sim: Simulation) -> Array:
-        """Return the mean tension of the two runs at the idler, (num_worlds,), N, computed from the spring force."""
+        """Return the mean tension (N) of the two runs at the idler, (num_worlds,), computed from the spring force."""
         self._needs_shoes("tension")
         return _read(sim, f"spring.{self.label}_tension.force") / self.strand_share
 
     def gap(self, sim: Simulation) -> Array:
-        """Return the maximum separation (m) of a pin joint's two points, (num_worlds,)."""
+        """Return the maximum gap (m) of all pin joints between the joint's two points, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         widest: Array = np.linalg.norm(np.roll(starts, -1, axis=1) - ends, axis=-1).max(axis=1)
         return widest
 
     def length_drift(self, sim: Simulation) -> Array:
-        """Return the relative elongation of the closed loop of pins, (num_worlds,)."""
+        """Return the elongation of the loop of pins, relative to its nominal length, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         middles = 0.5 * (ends + np.roll(starts, -1, axis=1))
         lengths = np.linalg.norm(middles - np.roll(middles, 1, axis=1), axis=-1)
@@ -119,13 +120,13 @@ class Track:
         return drift
 
     def _pose(self, sim: Simulation) -> tuple[Array, Array]:
-        """Return the origin of the track in the world (num_worlds, 3), and the chassis' rotation matrices."""
+        """Return the track's origin in the world (num_worlds, 3), and the rotation matrices of the chassis."""
         rotation = rotations.matrix_from_quaternion(_read(sim, f"body.{self.chassis_label}.orientation"))
         position = _read(sim, f"body.{self.chassis_label}.position")
         return position + rotations.matvec(rotation, self.xform.position), rotation
 
     def _pin_points(self, sim: Simulation) -> tuple[Array, Array]:
-        """Return the positions of the front and the rear pin of each shoe, (num_worlds, shoes, 3), m."""
+        """Return the positions (m) of all front pins and of all rear pins, each (num_worlds, shoes, 3)."""
         self._needs_shoes("pins")
         names = [f"body.{self.label}_shoe{k}.{part}" for k in range(self.count) for part in ("position", "orientation")]
         seen = _host(sim.observe(names).read()).reshape(sim.num_worlds, self.count, 7)

@@ -1,7 +1,7 @@
-"""The taut loop: the shape of a track under its tension.
+"""Taut loop of a track: the shape of the track under tension.
 
-The taut loop has the maximum shift of the idler, for links of equal pitch that do not penetrate the wheels. The
-Lagrange multipliers of the link lengths are the tensions of the links.
+The taut loop maximizes the shift of the idler, while all links keep their length and penetrate no wheel. The Lagrange
+multipliers of the link lengths are the tensions of the links.
 
 The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. The unit of all lengths
 is the pitch.
@@ -15,11 +15,11 @@ from gpusim.machines.track_path import Path, Wheels
 from gpusim.typing import Array
 
 STIFFNESS, MAX_ROUNDS, MAX_STEPS = 1e3, 12, 50
-"""Penalty stiffness, and maximum numbers of outer and inner iterations."""
+"""Penalty stiffness, maximum number of outer iterations, and maximum number of inner iterations."""
 CLOSED = 1e-12
-"""Errors of lengths and gaps, in pitches, below which the iteration ends."""
+"""Maximum error of link lengths and gaps, in pitches, at which the iteration ends."""
 EXACT, OVERLAP = 1e-10, 1e-7
-"""Accepted errors of lengths and gaps, in pitches."""
+"""Maximum errors of link lengths (EXACT) and of gaps (OVERLAP) that are accepted, in pitches."""
 GRADIENT_TOLERANCE = 1e-11
 """Gradient of the merit function below which Newton's method ends."""
 TOUCHING = 1e-6
@@ -27,7 +27,7 @@ TOUCHING = 1e-6
 CONTACT_GAP = 1e-3
 """Gap, in pitches, below which a link and a wheel touch at the start of the iteration."""
 CONTACT_RANGE = 1.0
-"""Maximum distance, in pitches, between the middle of a link and a wheel that may touch the link."""
+"""A link and a wheel can touch only if the distance from the link's middle to the wheel, in pitches, is below this."""
 STEP = 1e-6
 """Step of the finite differences for Hessians."""
 
@@ -56,14 +56,14 @@ class _Loop:
         self.push = np.where(gaps < CONTACT_GAP, 0.25 * (angles + np.roll(angles, -1))[:, None], 0.0)
 
     def errors(self, unknowns: Array) -> tuple[Array, Array]:
-        """Return the elongation of each link (..., n), and its gap to each wheel (..., n, wheels), in track pitches."""
+        """Return each link's elongation (..., n), and its gap to each wheel (..., n, wheels), in track pitches."""
         length, along, to_wheels = self._frames(unknowns)
         side = along[..., None, 0] * to_wheels[..., 1] - along[..., None, 1] * to_wheels[..., 0]
         position = np.sum(along[..., None, :] * to_wheels, axis=-1)
         return length - 1.0, np.where(np.abs(position - 0.5) < CONTACT_RANGE, side - self.radii, np.inf)
 
     def _frames(self, unknowns: Array) -> tuple[Array, Array, Array]:
-        """Return lengths and directions of the links, and the vectors from each link's first pin to the wheels."""
+        """Return each link's length, its direction, and the vectors from its first pin to the wheel centers."""
         link = unknowns[..., 2:4] - unknowns[..., :2]
         length = np.hypot(link[..., 0], link[..., 1])
         to_wheels = self.centers - unknowns[..., None, :2]
@@ -78,7 +78,7 @@ class _Loop:
         return float(-x[-1] + links.sum() + wheels.sum())
 
     def slopes(self, unknowns: Array) -> Array:
-        """Return the gradient of each link's merit with respect to the link's five unknowns, (..., n, 5)."""
+        """Return the gradients of the links' merits with respect to the five unknowns of each link, (..., n, 5)."""
         length, along, to_wheels = self._frames(unknowns)
         normal = np.stack([-along[..., 1], along[..., 0]], axis=-1)
         position = np.sum(along[..., None, :] * to_wheels, axis=-1) / length[..., None]  # along the link
@@ -119,7 +119,7 @@ class _Loop:
 
 
 def _pin_angles(pins: Array) -> Array:
-    """Return the left turning angles of the path at each pin, rad."""
+    """Return the angle (rad) between the two links at each pin, positive for a left turn."""
     link = np.roll(pins, -1, axis=0) - pins
     previous = np.roll(link, 1, axis=0)
     across = previous[:, 0] * link[:, 1] - previous[:, 1] * link[:, 0]
@@ -140,7 +140,7 @@ def _regularized_solution(hessian: Array, slope: Array) -> Array:
 
 
 def tighten(wheels: Wheels, path: Path) -> Path | None:
-    """Return the taut loop with the number of links of ``path``, or None if the solve fails."""
+    """Return the taut loop that has as many links as ``path``, or None if the solver fails."""
     loop = _Loop(wheels, path)
     x = loop.start
     for _ in range(MAX_ROUNDS):

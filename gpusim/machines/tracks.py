@@ -1,7 +1,7 @@
 """Tracks: shoes on pins in a closed loop around a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
 
-Hinges (pins) connect the shoes. Teeth and wheels push the shoes by contacts. By default, the direct solver solves the
-ring of pins. With ``add_track(solver="colored")``, sweeps solve pins and contacts together.
+Hinges (pins) connect the shoes. Teeth and wheels push the shoes through contacts. By default, the direct solver solves
+the ring of pins. With ``add_track(solver="colored")``, the colored solver solves pins and contacts together.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from gpusim.machines.track_record import Track
 from gpusim.transform import Transform
 
 CLEARANCE = 1e-6
-"""Initial gap (m) between wheels and shoes."""
+"""Initial gap (m) between each wheel and the shoes."""
 BUSHING = 0.17
 """Radius of the round end of a shoe at its pin, relative to the pitch."""
 PIN_DAMPING = 60.0
-"""Default damping of a pin, divided by mass * pitch^2 of a shoe, 1/s."""
+"""Default damping of a pin, divided by the shoe's mass times pitch^2, 1/s."""
 AXLE_ALONG_Y = Transform.from_axis_angle((0, 0, 0), (1, 0, 0), 0.5 * math.pi)
 
 
@@ -115,9 +115,9 @@ def add_track(
 ) -> Track:
     """Add a link track to a chassis. Drives and brakes act on the joint ``Track.drive`` of the sprocket.
 
-    Links of the length ``pitch`` form a closed loop that penetrates no wheel. The builder shifts the idler until the
-    loop is taut, so that the track keeps the tension of ``Idler``. Positive speeds of the drive move the chassis along
-    the track's x.
+    The shoes form a closed loop of links with the length ``pitch``. No link penetrates a wheel. The function shifts the
+    idler until the loop is taut, so that the initial tension is ``Idler.tension``. Positive drive speeds move the
+    chassis along the track's x axis.
 
     Args:
         builder: builder that contains the chassis.
@@ -129,12 +129,12 @@ def add_track(
         road: wheels that carry the chassis.
         rollers: wheels that carry the upper run.
         shoe: the links. Default: ``Shoe()``.
-        shoes: number of shoes. Default: the number that fits the path.
-        pins: resistance of the pins to rotation. Default: a damping that stops oscillations within seconds. ``Pin()``
-            has no resistance.
-        surface_speed: True adds wheels without shoes. The wheels roll on the ground, with radii larger by the thickness
-            of the shoes. Gears couple the wheels to the sprocket, so that all wheel surfaces have the speed of the
-            track.
+        shoes: number of shoes. Default: the number that requires the smallest shift of the idler.
+        pins: damping and friction of the pins. Default: a damping that stops oscillations within seconds. ``Pin()`` has
+            no resistance.
+        surface_speed: True adds wheels without shoes. The wheels roll directly on the ground. Their radii include the
+            thickness of the shoes. Gears couple the wheels to the sprocket, so that all wheel surfaces have the speed
+            of the track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" (gaps of micrometers) or
             "colored" (sweeps of pins and contacts). See ``ModelBuilder.set_joint_solver``.
         label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
@@ -188,7 +188,7 @@ def add_track(
 
 
 class _Maker:
-    """Converter that adds the parts of a track to a builder whose world is the chassis."""
+    """Converter that adds a track's parts to a builder. The world frame of this builder is the chassis frame."""
 
     def __init__(self, b: ModelBuilder, plan: _Plan, path: track_path.Path, surface: bool) -> None:
         self.b, self.plan, self.path, self.surface = b, plan, path, surface
@@ -223,7 +223,7 @@ class _Maker:
             self.links()
 
     def lowest(self) -> float:
-        """Return z (m) of the lowest point of the shoes in the track's frame."""
+        """Return the z coordinate (m) of the lowest point of all shoes, in the track's frame."""
         if self.surface:
             return float(min(self.b.bodies[body].xform.position[2] - radius for body, radius in self.rims))
         length, _, thickness = size_of(self.plan.element, self.plan.shoe)
@@ -305,7 +305,7 @@ class _Maker:
         self.wheel("idler", carriage, (x, z), plan.idler_radius, one)
 
     def road(self, k: int, wheel: RoadWheel) -> None:
-        """Add a road wheel, and its arm if given."""
+        """Add a road wheel, and the arm that carries the wheel."""
         b, arm, parent = self.b, wheel.arm, -1
         if arm is not None:
             offset = arm.length * np.array([math.cos(arm.angle), math.sin(arm.angle)])
@@ -369,12 +369,12 @@ class _Maker:
 
 @lru_cache(maxsize=16)
 def _taut(wheels: track_path.Wheels, shoes: int) -> track_path.Path | None:
-    """Return the taut path, cached for equal tracks, or None if the solve fails."""
+    """Return the taut path (cached for equal tracks), or None if the solver fails."""
     return track_taut.tighten(wheels, track_path.close("track", wheels, shoes))
 
 
 def _wheels(plan: _Plan) -> track_path.Wheels:
-    """Return the wheels as circles through the centers of the links on them."""
+    """Return the wheels as circles that are tangent to the center lines of the shoes."""
     over = plan.half + CLEARANCE
 
     def circle(at: Any, radius: float) -> track_path.Circle:
@@ -474,7 +474,10 @@ def _check_overlaps(plan: _Plan) -> None:
 
 
 def _overlap_fix(plan: _Plan, one: str, other: str, distance: float, min_distance: float) -> str:
-    """Return the fix for two overlapping wheels. ``min_distance`` is the minimum distance of the wheel centers, m."""
+    """Return a text that describes how to fix two overlapping wheels.
+
+    ``min_distance`` is the minimum distance of the wheel centers, m.
+    """
     hint = f"move them {1.005 * min_distance:.3g} m apart"  # slightly more, because the number is rounded
     if one != "sprocket":
         return f"{hint}, or give them smaller radii"
@@ -487,7 +490,7 @@ def _overlap_fix(plan: _Plan, one: str, other: str, distance: float, min_distanc
 
 
 def _check_road(plan: _Plan, path: track_path.Path) -> None:
-    """Raise a ModelError if a road wheel touches only the upper run."""
+    """Raise a ModelError if a road wheel touches the upper run but not the lower run."""
     for k, wheel in enumerate(plan.road):
         circle = track_path.Circle(float(wheel.at[0]), float(wheel.at[1]), wheel.radius + plan.half + CLEARANCE)
         lower, upper = track_path.gaps(path, circle)

@@ -4,8 +4,9 @@
 
 v is the speed of a wheel with radius R and spin w. m is the mean spin of all n wheels. d is half of the difference
 between the mean spins of the right and the left side. A drive train acts on m and d like open differentials. The drive
-motor distributes its torque evenly to all wheels. Through a clutch, the turn motor applies torques of opposite signs to
-the two sides. An engaged clutch holds d like a locked differential. To steer, open the clutch.
+motor distributes its torque evenly to all wheels. The turn motor applies opposite torques to the left and right wheels,
+through a clutch. An engaged clutch couples d to the shaft of the turn motor, like a locked differential. To steer, open
+the clutch.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ SHAPES: dict[str, Callable[[float, float, float], dict[str, Any]]] = {
     "cylinder": lambda radius, width, edge: {"radius": radius, "half_length": 0.5 * width},
     "ellipsoid": lambda radius, width, edge: {"semi_axes": (radius, radius, 0.5 * width)},
 }
-"""Shape -> function that returns the shape's sizes from radius, width and edge radius (m), with the axle along z."""
+"""Functions from radius, width and edge radius (m) to the size arguments of each shape. The axle is along z."""
 RIM = 0.5
-"""Inner radius of the ring for a wheel's default inertia, relative to the wheel's radius."""
+"""Inner radius of the ring that defines a wheel's default inertia, divided by the wheel's radius."""
 SHAFT_LENGTH, SHAFT_RADIUS = 0.4, 0.02
 """Length and radius of a turn motor's shaft, m."""
 
@@ -53,14 +54,14 @@ class DcMotor:
 
 @dataclass(frozen=True)
 class SpeedDrive:
-    """A drive that holds a speed. The command is a speed (rad/s).
+    """A drive with speed control. The command is a speed (rad/s).
 
     The torque is gain * (command - speed), limited to +-``torque``.
 
     Attributes:
         torque: maximum torque (N m).
         gain: gain (N m s/rad).
-        most: maximum speed (rad/s), the limit of the command in both directions.
+        most: maximum speed (rad/s). Commands are limited to +-``most``.
     """
 
     torque: float
@@ -100,7 +101,8 @@ class Wheel:
     Attributes:
         label: prefix of the labels: body ``<label>_wheel``, hinge ``<label>_spin``, shape ``<label>_tire``.
         body: body index.
-        spin: joint between hub and wheel. At positive speeds, the wheel rolls forward, along the hub's x axis.
+        spin: joint index of the hinge between hub and wheel. At positive speeds, the wheel rolls forward, along the
+            hub's x axis.
         shape: index of the shape.
         radius, width: radius and width (m).
         drive, brake: actuators ``<label>_drive`` and ``<label>_brake``, or None.
@@ -123,7 +125,7 @@ class Wheel:
         return self.radius - deflection
 
     def rolling_radius(self, load: float = 0.0) -> float:
-        """Return the rolling radius (m), speed / spin in free rolling: mean of the free radius and :meth:`height`."""
+        """Return the rolling radius (m), speed/spin without torque: the mean of ``radius`` and :meth:`height`."""
         return 0.5 * (self.radius + self.height(load))
 
 
@@ -210,7 +212,7 @@ def add_wheel(
 
 
 def _shape_options(element: str, shape: str, radius: float, width: float, edge_radius: float | None) -> dict[str, Any]:
-    """Return the sizes of the shape, with its axle along z."""
+    """Return the size arguments of the shape, whose axle is along z."""
     validate.choice(element, "shape", shape, SHAPES)
     if edge_radius is not None and shape != "wheel":
         raise validate.fail(element, f"a {shape} has no edge_radius", 'leave it out, or give shape="wheel"')
@@ -234,9 +236,9 @@ class DriveTrain:
 
     Attributes:
         label: prefix of all labels.
-        mean: tendon ``<label>_mean``, the mean spin of all wheels.
+        mean: tendon ``<label>_mean``. Its rate is the mean spin of all wheels.
         drive: actuator ``<label>_drive`` on the tendon ``mean``.
-        turn: the drive for turning on the spot, or None.
+        turn: the drive that rotates the vehicle on the spot, or None.
     """
 
     label: str
@@ -252,7 +254,7 @@ class TurnDrive:
     Attributes:
         body: body index of the motor's shaft, ``<label>_turn_shaft``.
         shaft: joint of the shaft.
-        difference: tendon ``<label>_difference``. The tendon's coordinate is the slip angle of the clutch.
+        difference: tendon ``<label>_difference``. The coordinate of this tendon is the slip angle of the clutch.
         drive, clutch: actuators ``<label>_turn`` and ``<label>_turn_clutch``.
     """
 
@@ -278,19 +280,20 @@ def add_drive_train(
 ) -> DriveTrain:
     """Add a drive train: a motor for all wheels, through open differentials, and a motor for turning on the spot.
 
-    ``drive`` acts on the mean of all wheel spins. With an engaged clutch, the command ``turn`` rotates the vehicle on
-    the spot. Positive commands rotate to the left. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive`` are values
-    after the gearbox, at the wheels. Each of the n wheels gets 1/n of a motor's torque.
+    The motor ``drive`` acts on the mean of all wheel spins. With an engaged clutch, the command ``turn`` rotates the
+    vehicle on the spot. Positive commands rotate to the left. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive``
+    are values after the gearbox, at the wheels. Each of the n wheels gets 1/n of a motor's torque.
 
     Args:
         b: the builder.
         chassis: body that carries the shaft of the turn motor.
-        left, right: wheels of each side, the same number on both sides.
+        left, right: wheels of the two sides, with equal numbers of wheels.
         drive, turn: the two motors, as ``drive`` in ``add_wheel``, with the commands ``drive`` and ``turn``.
         clutch: maximum torque (N m) of the clutch, required with ``turn``. The command ``turn_clutch`` (0 to 1) is a
             fraction of the maximum torque.
-        viscosity: viscous coupling (N m s/rad) between neighboring wheels of a side, like a limited-slip differential.
-            Without viscous coupling, the wheels of a side slide at different speeds when the vehicle turns on the spot.
+        viscosity: viscous coupling (N m s/rad) between neighboring wheels of one side, like a limited-slip
+            differential. Without this coupling, wheels of one side have different spins when the vehicle rotates on the
+            spot.
         shaft_mass: mass (kg) of the turn motor's shaft. The shaft is lateral, at the chassis' center of mass (at the
             chassis' origin if the shapes define the mass).
         label: prefix of all labels, followed by "_".
@@ -322,7 +325,7 @@ def add_drive_train(
 
 
 def _paired_spins(element: str, left: Sequence[Wheel], right: Sequence[Wheel]) -> tuple[list[int], list[int]]:
-    """Check the wheels of both sides, and return their joints."""
+    """Check the wheels of both sides. Return the joints of the left wheels, and the joints of the right wheels."""
     for name, side in (("left", left), ("right", right)):
         if not isinstance(side, Sequence) or not all(isinstance(wheel, Wheel) for wheel in side):
             raise validate.fail(element, f"{name} = {side!r} are not wheels", "give a list of results of add_wheel")

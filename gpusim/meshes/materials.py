@@ -13,12 +13,15 @@ from gpusim.typing import Array
 Color = tuple[float, float, float]
 _GLTF = (".glb", ".gltf")
 _ROUGHEST = 1.0
-"""Roughness from trimesh for DAE files without shininess."""
+"""Roughness that trimesh returns for DAE files without shininess."""
 
 
 @dataclass(frozen=True)
 class Paint:
-    """Color and look of one part of a mesh. ``color`` is a color or a mean texture color (sRGB, 0 to 1), or None."""
+    """Color and look of one part of a mesh.
+
+    ``color`` is the part's color or its texture's mean color (sRGB, 0 to 1), or None.
+    """
 
     color: Color | None = None
     look: Look = Look()
@@ -31,7 +34,7 @@ class Coat:
     Attributes:
         paint: color and look of the part.
         uv: (n, 2) texture coordinates of the part's vertices, v upward, or None without a texture.
-        colors: (m, 3, 3) colors of the triangles' corners, sRGB, uint8, or None to use the color of ``paint``.
+        colors: (m, 3, 3) sRGB colors of the triangles' corners, uint8. None if ``paint`` defines the color.
     """
 
     paint: Paint = Paint()
@@ -40,13 +43,13 @@ class Coat:
 
 
 Textures = dict[tuple[Any, ...], Texture]
-"""Cache of a file's decoded textures, by image, factor and transparency."""
+"""Decoded textures of one file, cached by image, color factor and transparency."""
 
 
 def coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
     """Return the surface data of a ``trimesh.Trimesh`` from a file with the suffix ``suffix``.
 
-    Invalid surface data give an empty Coat.
+    If the surface data are invalid, return an empty Coat.
     """
     try:
         return _coat_of(mesh, suffix, textures)
@@ -70,14 +73,17 @@ def _coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
 
 
 def _colored(mesh: Any, suffix: str) -> Coat:
-    """Return the vertex colors or face colors of a file."""
+    """Return a Coat with the vertex colors or face colors of a file."""
     if mesh.visual.kind == "face":
         return _with_colors(np.repeat(mesh.visual.face_colors[:, None], 3, axis=1), Paint(), suffix)
     return _with_colors(np.asarray(mesh.visual.vertex_colors)[mesh.faces], Paint(), suffix)
 
 
 def _with_colors(corners: Array, paint: Paint, suffix: str) -> Coat:
-    """Return a Coat with corner colors (m, 3, 3 or 4), uint8, or with one color if all corners have the same color."""
+    """Return a Coat with corner colors (m, 3, 3 or 4), uint8.
+
+    If all colors are equal, the Coat has one color instead.
+    """
     rgb = np.ascontiguousarray(corners[..., :3])
     if suffix in _GLTF:
         rgb = np.rint(255.0 * _encoded(rgb / 255.0)).astype(np.uint8)
@@ -120,7 +126,7 @@ def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Co
 
 
 def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
-    """Return the roughness or metallic value, times the mean value of its texture if given."""
+    """Return the roughness or metallic factor. If it has a texture, multiply it by the texture's mean value."""
     value = getattr(material, name)
     if not gltf:  # trimesh's value (from shininess) is the squared roughness
         unknown = value is None or (name == "roughnessFactor" and value == _ROUGHEST) or name == "metallicFactor"
@@ -159,7 +165,7 @@ def _encoded(linear: Array) -> Array:
 
 
 def _bytes(colors: Any) -> Array:
-    """Return colors as uint8. glTF stores colors as floats or as integers of one or two bytes."""
+    """Convert colors to uint8. glTF stores colors as floats, or as integers of one or two bytes."""
     array = np.asarray(colors)
     if np.issubdtype(array.dtype, np.floating):
         return np.rint(255.0 * np.clip(array, 0.0, 1.0)).astype(np.uint8)

@@ -9,7 +9,7 @@ from typing import Any
 from gpusim import validate
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
-"""Suffixes of readable mesh files, without archives, which can expand to any size."""
+"""Suffixes of the mesh files that can be read. Archives are excluded, because they can expand to any size."""
 
 
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
@@ -55,13 +55,13 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
 
 
 def _unit(mesh: Any) -> float:
-    """Return the unit of a DAE file in m."""
+    """Return the length unit of a DAE file, in m."""
     words = str(mesh.metadata.get("units") or "").split()
     return float(words[0]) if len(words) == 3 and words[1:] == ["*", "meters"] else 1.0
 
 
 def _parts(scene: Any) -> list[Any]:
-    """Return the meshes of a ``trimesh.Scene`` in the frame of the scene."""
+    """Return the meshes of a ``trimesh.Scene``, with vertices in the frame of the scene."""
     meshes = []
     for node in scene.graph.nodes_geometry:
         matrix, name = scene.graph[node]

@@ -17,12 +17,13 @@ from gpusim.meshes.welding import repeated
 from gpusim.typing import Array
 
 _TOLERANCE = 1e-4
-"""Maximum distance of equal vertices, as a fraction of the mesh's extent. The distance is at most MAX_GAP (m)."""
+"""Vertices closer than this fraction of the mesh's extent count as equal. The maximum distance is never above MAX_GAP
+(m)."""
 _WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0])
 
 
 def with_mesh_seams(shapes: Sequence[ShapeSpec]) -> list[ShapeSpec]:
-    """Return the shapes, in which meshes of a body with equal groups and masks are neighbors at shared vertices."""
+    """Connect meshes of one body that share vertices and have equal collision groups and masks. Return all shapes."""
     groups: dict[tuple[int, int | str, int], list[int]] = {}
     for i, shape in enumerate(shapes):
         if isinstance(shape.params.get("tree"), TriangleTree):
@@ -51,12 +52,12 @@ class _BodyMesh:
         return bool(np.all((other.low <= self.high + self.tolerance) & (other.high >= self.low - self.tolerance)))
 
     def vertices_near(self, other: _BodyMesh, tolerance: float) -> Array:
-        """Return the indices of vertices in the bounding box of another mesh."""
+        """Return the indices of this mesh's vertices that are in the bounding box of another mesh."""
         inside = np.all((self.vertices >= other.low - tolerance) & (self.vertices <= other.high + tolerance), axis=1)
         return np.flatnonzero(inside)
 
     def shares_mesh(self, other: _BodyMesh) -> bool:
-        """Return whether both shapes are parts of one mesh with several materials, which are already neighbors."""
+        """Return True if both shapes are parts of one mesh with several materials. Such parts are already neighbors."""
         if self.shape.xform != other.shape.xform or self.tree.solid == len(self.tree.triangles):
             return False
         ours = self.tree.vertices[self.tree.triangles[self.tree.solid :]]
@@ -64,7 +65,7 @@ class _BodyMesh:
         return bool(np.isin(ours.reshape(-1, 9) @ _WEIGHTS, theirs.reshape(-1, 9) @ _WEIGHTS).any())
 
     def joined(self, others: Sequence[_BodyMesh]) -> ShapeSpec:
-        """Return the shape, with triangles of ``others`` that share a vertex with this mesh as neighbors."""
+        """Add the triangles of ``others`` that share a vertex with this mesh as neighbors, and return the shape."""
         from scipy.spatial import KDTree  # slow to import
 
         tree, count, tolerance = self.tree, len(self.tree.triangles), self.tolerance
@@ -100,9 +101,9 @@ class _BodyMesh:
         return replace(self.shape, params={"tree": build_tree(vertices, triangles[valid], chosen[valid])})
 
     def _covered(self, t: int, others: Array) -> bool:
-        """Return whether a triangle of ``others`` (n, 3, 3) faces triangle t and touches the center of t.
+        """Return True if a triangle of ``others`` (n, 3, 3) faces triangle t and touches the center of t.
 
-        If two closed meshes touch at triangle t, no other shape can touch t.
+        Triangle t is then between two closed meshes, so no other shape can touch it.
         """
         corner = self.vertices[self.tree.triangles[t]]
         normal, normals = (np.cross(x[..., 1, :] - x[..., 0, :], x[..., 2, :] - x[..., 0, :]) for x in (corner, others))

@@ -18,7 +18,7 @@ from gpusim.meshes.polytope import solid
 from gpusim.typing import Array
 
 _BACKWARD = -0.2
-"""Cosine of the angle between corner normal and face normal below which the corner normal points inward."""
+"""A corner normal points inward if the cosine of its angle to the face normal is below this value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +29,9 @@ class Piece:
         vertices: (n, 3) in m, in the frame of the visual, without duplicates.
         triangles: (m, 3) indices, counterclockwise seen from outside if ``closed``.
         closed: True if the triangles enclose a volume: each edge has a triangle on both sides.
-        color: sRGB, 0 to 1, the mean color of a texture or of colored corners, or None without a color in the file.
+        color: sRGB color (0 to 1), or mean color of the texture or of the corners. None if the file has no color.
         look: transparency, finish and texture.
-        normals: (m, 3, 3) unit normals at the corners of the triangles, or None for normals from the viewer.
+        normals: (m, 3, 3) unit normals at the corners of the triangles. None if the viewer computes the normals.
         uv: (m, 3, 2) texture coordinates of the corners, v upward, or None.
         colors: (m, 3, 3) colors of the corners, sRGB, uint8, or None.
     """
@@ -48,7 +48,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """Triangles of a mesh before checks and merging, with the attributes of Piece."""
+    """Triangles of a mesh before they are checked and merged. The attributes are those of Piece."""
 
     vertices: Array
     triangles: Array
@@ -68,9 +68,9 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
 
     Args:
         element: name for error messages.
-        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces
-            (returned unchanged).
-        scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
+        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces.
+            The function returns a tuple unchanged.
+        scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors the mesh.
         uv: texture coordinates (v upward) of the vertices, (n, 2), or of the triangles' corners, (m, 3, 2). Only for
             ``mesh`` = (vertices, triangles).
         normals: unit normals of the vertices, (n, 3), or of the triangles' corners, (m, 3, 3). Only for
@@ -130,7 +130,7 @@ def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sh
 
 
 def _corner_values(element: str, name: str, value: Any, vertices: Array, triangles: Array, count: int) -> Array | None:
-    """Convert vertex values or corner values to corner values (m, 3, count)."""
+    """Return values at the corners (m, 3, count), from values at the vertices or at the corners."""
     if value is None:
         return None
     array = validate.array(element, value)
@@ -190,7 +190,7 @@ def _concatenated(arrays: list[Array | None]) -> Array | None:
 
 
 def _piece(sheet: _Sheet, factors: Array) -> Piece:
-    """Merge equal vertices, for smooth normals across seams, and delete degenerate triangles."""
+    """Merge equal vertices, so that normals are smooth across seams. Delete degenerate triangles."""
     vertices, inverse = np.unique(sheet.vertices * factors, axis=0, return_inverse=True)
     corners = inverse.reshape(-1)[sheet.triangles]
     mirrored = bool(np.prod(factors) < 0.0)
@@ -214,7 +214,7 @@ def _piece(sheet: _Sheet, factors: Array) -> Piece:
 
 
 def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:
-    """Return unit normals, outward on a closed surface, or None if a normal has length 0."""
+    """Normalize the normals, and make them point outward on a closed surface. Return None if a normal has length 0."""
     length = np.linalg.norm(normals, axis=2, keepdims=True)
     if not np.all(np.isfinite(length)) or np.any(length < 1e-6):
         return None
@@ -227,7 +227,7 @@ def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:
 
 
 def _is_closed(corners: Array, count: int) -> bool:
-    """Return whether each edge occurs equally often in both directions."""
+    """Return True if each edge occurs equally often in both directions."""
     start, end = corners.reshape(-1), np.roll(corners, -1, axis=1).reshape(-1)
     return bool(len(corners)) and np.array_equal(np.sort(start * count + end), np.sort(end * count + start))
 

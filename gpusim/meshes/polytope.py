@@ -22,11 +22,11 @@ _BATCH = 16
 
 
 class FlatPointsError(ValueError):
-    """Error for points that span no volume."""
+    """Error for points whose convex hull has no volume."""
 
 
 def convex_hull(points: Array) -> tuple[Array, Faces]:
-    """Return the vertices (n, 3) of the convex hull of ``points`` and its faces, with coplanar triangles merged.
+    """Return the vertices (n, 3) and the faces of the convex hull of ``points``. Coplanar triangles form one face.
 
     Raises:
         FlatPointsError: fewer than four points, or all points in one plane.
@@ -48,7 +48,7 @@ def convex_hull(points: Array) -> tuple[Array, Faces]:
 
 
 def _scaled(points: Array) -> tuple[Array, float]:
-    """Return the points, centered and scaled to extent 1, and the original extent (m)."""
+    """Center the points and scale them to extent 1. Also return the original extent (m)."""
     extent = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
     if len(points) < 4 or not extent > 0.0:
         raise FlatPointsError
@@ -68,7 +68,7 @@ def _qhull(scaled: Array) -> Any:
 
 
 def _outward(points: Array, hull: Any) -> Array:
-    """Return the hull's triangles with corners counterclockwise, seen from outside."""
+    """Return the hull's triangles. Their corners are counterclockwise, seen from outside."""
     triangles: Array = hull.simplices.copy()
     a, b, c = (points[triangles[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
@@ -77,7 +77,7 @@ def _outward(points: Array, hull: Any) -> Array:
 
 
 def _flat_groups(points: Array, triangles: Array, neighbors: Array) -> list[Array]:
-    """Return groups of triangles that are in one plane."""
+    """Return groups of triangles. All triangles of a group are in one plane."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
     cross = np.cross(b - a, c - a)
     area = np.linalg.norm(cross, axis=1)
@@ -136,7 +136,7 @@ def _normal(polygon: Array) -> Array:
 
 
 def hull_points(points: Array) -> Array:
-    """Return the points that are corners of the convex hull, before faces are merged.
+    """Return the points that are corners of the convex hull, without merging coplanar triangles.
 
     Raises:
         FlatPointsError: fewer than four points, or all points in one plane.
@@ -147,7 +147,7 @@ def hull_points(points: Array) -> Array:
 
 
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
-    """Return up to ``count`` corners that approximate a hull, and the maximum distance (m) from the hull.
+    """Return up to ``count`` hull corners whose hull approximates the original, and the maximum deviation (m).
 
     The algorithm is greedy and starts from a simplex.
     """
@@ -184,8 +184,8 @@ def _simplex(points: Array) -> list[int]:
 def solid(vertices: Array, triangles: Array) -> tuple[float, Array, Array]:
     """Return volume (m3), center of mass (3,) in m, and inertia about the center (3, 3) in m5, for density 1.
 
-    The solid is a sum of tetrahedra from an inner point to each triangle. Tonon (2004) gives an equivalent formula in
-    corner coordinates.
+    The solid is the sum of tetrahedra. Each tetrahedron contains one triangle and a common inner point. Tonon (2004)
+    gives an equivalent formula in corner coordinates.
     """
     origin = vertices.mean(axis=0)
     a, b, c = (vertices[triangles[:, k]] - origin for k in range(3))

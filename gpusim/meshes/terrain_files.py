@@ -12,18 +12,18 @@ from gpusim import validate
 from gpusim.typing import Array
 
 _PIXEL_SCALE, _KEYS, _NO_DATA = 33550, 34735, 42113
-"""Tags of GeoTIFF: size of a pixel, keys of the coordinate system, number for missing heights."""
+"""GeoTIFF tags: pixel size, keys of the coordinate system, value that marks a missing height."""
 _MODEL_TYPE, _GEOGRAPHIC = 1024, 2
 """GeoTIFF key of the coordinate system's type, and the key's value for coordinates in degrees."""
 
 
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
-    """Return the heights (rows, columns), and the cell size (dx, dy) from the file, or None.
+    """Return the heights (rows, columns) and the cell size (dx, dy). The cell size is None if the source has none.
 
     The first row of the result is at the lowest y.
 
-    For a PNG, heights range from 0 (black) to 1 (white). For other sources, heights are the stored numbers. A missing
-    height is NaN.
+    For a PNG, heights range from 0 (black) to 1 (white). For other sources, the function returns the stored numbers. A
+    missing height is NaN.
 
     Args:
         element: name for error messages.

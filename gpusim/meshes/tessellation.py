@@ -8,7 +8,7 @@ from gpusim.typing import Array
 
 
 def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
-    """Return a closed surface of revolution about z from a profile with increasing z.
+    """Return a closed surface of revolution about z. The profile's z must increase.
 
     Args:
         radius, z: points of the profile, each (n,) in m.
@@ -25,7 +25,7 @@ def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
 
 
 def rings_mesh(rings: Array) -> tuple[Array, Array]:
-    """Return a closed surface through rings of points (n, segments, 3) around z, from bottom to top."""
+    """Return a closed surface that connects n rings of points (n, segments, 3) around z, ordered from bottom to top."""
     n, segments = rings.shape[:2]
     vertices = np.concatenate([rings.reshape(-1, 3), rings[0].mean(axis=0)[None], rings[-1].mean(axis=0)[None]])
     low, high = n * segments, n * segments + 1

@@ -1,4 +1,4 @@
-"""Textures from files and arrays."""
+"""Create textures from files and arrays."""
 
 from __future__ import annotations
 

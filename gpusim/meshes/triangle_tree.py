@@ -1,9 +1,9 @@
-"""Tables of a triangle mesh for collisions and rays: neighbors of edges and vertices, and a tree of boxes.
+"""Tables of a triangle mesh for collisions and rays: neighbors at edges and vertices, and a tree of bounding boxes.
 
-All worlds share the int32 tables of a mesh. The sides of boxes are rounded outward to a grid with 65535 steps along
-each side of the mesh's bounding box. A node is four int32: six box sides of 16 bits each, and a link. The nodes are in
-depth-first order, so a traversal needs no stack. The link of a leaf is -1 minus the leaf's index. The link of any other
-node is the index of the node after the subtree.
+All worlds share the int32 tables of a mesh. Box coordinates are integers, rounded outward, with 65535 steps per axis of
+the mesh's bounding box. A node consists of four int32: six box coordinates of 16 bits each, and a link. The nodes are
+in depth-first order, so a traversal needs no stack. The link of a leaf is -1 minus the leaf's index. The link of any
+other node is the index of the first node after its subtree.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LEAF = 4
 """Number of triangles in a leaf."""
 GRID = 65535
 _ROOM = 1e-6
-"""Margin of boxes against round-off, in steps of the grid."""
+"""Margin (in grid steps) that is added to boxes because of rounding errors."""
 _MAX_SHARING = 8
-"""Maximum number of triangles at an edge that the search for neighbors compares."""
+"""Maximum number of triangles at one edge among which the neighbor search chooses."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,11 @@ class TriangleTree:
     Attributes:
         vertices: (v, 3) in m.
         triangles: (t, 3), in the order of the leaves.
-        beyond: (t, 3) opposite vertex of the neighbor triangle at each edge k (corner k to k + 1), or -1 at a rim.
+        beyond: (t, 3) for each edge k (corner k to k + 1), the opposite vertex in the neighbor triangle, or -1 at a
+            rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
-        solid: number of triangles in the tree, which are the first rows of ``triangles``.
+        solid: number of triangles in the tree. These triangles are the first rows of ``triangles``.
     """
 
     vertices: Array
@@ -46,12 +47,12 @@ class TriangleTree:
     solid: int
 
     def numbers(self) -> Array:
-        """Return all integer tables of the tree in one array, in the layout that the kernels read."""
+        """Return all integer tables in one array, with the layout that the kernels expect."""
         parts = (np.array([self.solid]), self.triangles, self.beyond, self.fan_start, self.nodes, self.fan)
         return np.concatenate([np.asarray(part, np.int32).ravel() for part in parts])
 
     def near(self, low: Array, high: Array) -> Array:
-        """Return the ascending indices of triangles in leaves that overlap a box."""
+        """Return the indices (ascending) of the triangles in all leaves that overlap a box."""
         lower, step = self.grid
         first = np.clip(np.floor((low - lower) / step) - 1, 0, GRID)
         last = np.clip(np.ceil((high - lower) / step) + 1, 0, GRID)
@@ -71,31 +72,31 @@ class TriangleTree:
 
     @cached_property
     def grid(self) -> tuple[Array, Array]:
-        """Return the lower corner and the step sizes (m) of the grid for boxes, (3,) each."""
+        """Return the lower corner (m) and the step sizes (m) of the grid, each with shape (3,)."""
         return grid_of(self.vertices)
 
     @cached_property
     def sides(self) -> Array:
-        """Return the lower and upper sides of all boxes in grid steps, (n, 2, 3)."""
+        """Return the lower and upper corners of all boxes in grid steps, (n, 2, 3)."""
         words = self.nodes[:, :3].view(np.uint32)
         halves = np.stack([words & np.uint32(65535), words >> np.uint32(16)], axis=-1)
         return halves.reshape(-1, 2, 3)
 
 
 def grid_of(vertices: Array) -> tuple[Array, Array]:
-    """Return the lower corner and the step sizes (m) of the grid for boxes of ``vertices``, (3,) each."""
+    """Return the lower corner (m) and the step sizes (m) of the grid for a mesh with ``vertices``, each (3,)."""
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)
     return lower, step_of(lower, upper)
 
 
 def step_of(lower: Array, upper: Array) -> Array:
-    """Return the step sizes of the grid (3,), m, above zero even for a flat mesh."""
+    """Return the step sizes (3,) of the grid in m, which are positive even for a flat mesh."""
     extent = upper - lower
     return np.maximum(extent, max(1e-6 * float(extent.max()), 1e-12)) / GRID
 
 
 def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
-    """Return the tables from the array of :meth:`TriangleTree.numbers`."""
+    """Rebuild the tree from the array that :meth:`TriangleTree.numbers` returned."""
     solid = int(numbers[0])
     nodes = 2 * -(-solid // LEAF) - 1
     sizes = [3 * triangles, 3 * triangles, len(vertices) + 1, 4 * nodes]
@@ -104,7 +105,7 @@ def tree_of(vertices: Array, numbers: Array, triangles: int) -> TriangleTree:
 
 
 def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -> TriangleTree:
-    """Return the tables of a mesh whose equal vertices are already merged.
+    """Build the tables of a mesh. Equal vertices must already be merged.
 
     Args:
         vertices: (v, 3) in m.
@@ -127,7 +128,7 @@ def build_tree(vertices: Array, triangles: Array, chosen: Array | None = None) -
 
 
 def _with_neighbors(vertices: Array, triangles: Array, chosen: Array) -> tuple[Array, Array, Array]:
-    """Remove triangles that share no vertex with a triangle of this shape."""
+    """Remove neighbor triangles that share no vertex with a triangle of this shape."""
     touched = np.zeros(len(vertices), dtype=bool)
     touched[triangles[chosen]] = True
     near = touched[triangles].any(axis=1)
@@ -217,7 +218,7 @@ def _neighbors(vertices: Array, triangles: Array) -> Array:
 
 
 def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
-    """Return sorted keys of all triangle edges, and the indices of the sorted edges."""
+    """Sort all triangle edges by vertices. Return the sorted keys, and the index of each sorted edge."""
     here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
     key = np.minimum(here, there).astype(np.int64) * vertices + np.maximum(here, there)
     if vertices * vertices * len(key) >= 2**63:
@@ -233,7 +234,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return the opposite vertex of the neighbor triangle with the smallest bending angle, for each edge."""
+    """Choose the neighbor with the smallest bending angle for each edge, and return its opposite vertex."""
     origin = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - origin
     perpendicular = vertices[tips] - origin

@@ -1,4 +1,4 @@
-"""Triangles for collisions: checked, with merged vertices, without degenerate and repeated triangles."""
+"""Prepare triangles for collisions: check them, merge vertices, and delete degenerate and repeated triangles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.meshes.pieces import mesh_triangles
 from gpusim.typing import Array
 
 WELD = 1e-7
-"""Rounding step of vertices before comparisons, as a fraction of the mesh's extent (float32 resolution)."""
+"""Vertices are rounded to multiples of this fraction of the mesh's extent (float32 resolution) before comparison."""
 _THIN = 1e-7
 """Minimum height of a triangle divided by its longest edge. Thinner triangles are degenerate."""
 _CHUNK = 1 << 16
@@ -19,12 +19,12 @@ _PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint
 
 
 def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array, Array]:
-    """Return vertices (n, 3) in m, triangles (m, 3), and a mask of the original triangles, True if kept.
+    """Return vertices (n, 3) in m, triangles (m, 3), and a mask: True for each original triangle that was kept.
 
     Args:
         element: name for error messages.
         mesh: path of a file, ``(vertices, triangles)``, or an object with ``vertices`` and ``faces``.
-        scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors.
+        scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors the mesh.
 
     Raises:
         ModelError: the file cannot be read, a vertex is not finite, an index is out of range, a scale factor is 0, or
@@ -64,7 +64,7 @@ def _welded(vertices: Array, triangles: Array) -> tuple[Array, Array]:
 
 
 def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
-    """Delete triangles without an area, and triangles with the vertices of an earlier triangle."""
+    """Delete triangles with zero area, and triangles with the same vertices as an earlier triangle."""
     if not len(triangles):
         return vertices, triangles, np.zeros(0, dtype=bool)
     kept = np.concatenate([_has_area(vertices[part]) for part in chunks(triangles)])
@@ -104,7 +104,7 @@ def repeated(triangles: Array) -> Array:
 
 
 def _row_hashes(*numbers: Array) -> Array:
-    """Return a hash of each row of nonnegative numbers."""
+    """Return one hash per row. Each argument is one column of nonnegative integers."""
     key = np.zeros(len(numbers[0]), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for number, prime in zip(numbers, _PRIMES, strict=True):

@@ -1,1 +1,1 @@
-"""Compiled models: index tables, parameters and the layout of the state."""
+"""Compiled models: index tables, parameters, and layout of the state arrays."""

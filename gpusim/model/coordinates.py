@@ -1,4 +1,4 @@
-"""Tables of the scalar coordinates for signals: joint coordinates, and lengths of actuator lines.
+"""Tables of the scalar coordinates that signals read: joint coordinates, and lengths of springs and other actuators.
 
 The NumPy readers (reference/signals/state_reader.py) and the kernels (cuda_kernels/signals/observe.cuh) use the same
 coordinate indices.
@@ -29,22 +29,24 @@ KINDS = {
     TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6, OUTER_ANGLE: 7,
     MIDDLE_ANGLE: 8,
 }  # fmt: skip
-"""Codes of coordinate kinds. A coordinate of kind "frame" has no value, only the pose of the child's joint frame."""
+"""Codes of coordinate kinds. A coordinate of kind "frame" has no scalar value. It only provides the pose of the child's
+joint frame."""
 COLUMNS = {
     "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
     "arm_b": "double", "axis": "double", "other": "double", "frame_a": "double", "frame_b": "double",
 }  # fmt: skip
 """Columns of the table and their C types. ``body_a``, ``body_b`` and ``owner`` are indices of bodies (the world is
-last). ``axis`` is fixed in the body ``owner``. ``part`` is the index of an angle or a component. ``arm_a`` and
-``arm_b`` start at the centers of mass (m). ``other`` is the second axis of an Euler angle. ``frame_a`` and
-``frame_b`` are the orientations of the joint frames in the bodies (xyzw)."""
+last). ``axis`` is fixed in the body ``owner``. ``part`` is the index of an angle, of a vector component, or of a sum
+(see :class:`Coordinates`). ``arm_a`` and ``arm_b`` are vectors (m) from the centers of mass to the joint frames or end
+points. ``other`` is the second axis of an Euler angle. ``frame_a`` and ``frame_b`` are the orientations of the joint
+frames in the body frames (xyzw)."""
 
 
 @dataclass(frozen=True)
 class Coordinates:
     """Table of n coordinates. ``columns`` maps each name of COLUMNS to an array (n, ...).
 
-    ``of_joint`` lists the coordinates of each joint. ``of_axis`` contains the coordinate of each axis row. If a
+    ``of_joint`` lists the coordinates of each joint. ``of_axis`` contains the index of each axis row's coordinate. If a
     coordinate is a sum, ``part`` is the index of the sum in ``sums``. If a coordinate is a distance, ``part`` is the
     index of its wrapped rope path in the topology, or -1.
     """
@@ -53,8 +55,10 @@ class Coordinates:
     of_joint: list[list[int]]
     of_axis: Array
     sums: dict[str, Array]
-    """``sum_start`` (sums + 1,) is the first term of each sum. ``sum_coordinate`` and ``sum_factor`` have one value for
-    each term."""
+    """``sum_start`` (sums + 1,) contains the index of the first term of each sum.
+
+    ``sum_coordinate`` and ``sum_factor`` contain the coordinate index and the factor of each term.
+    """
 
 
 def coordinates(model: Model) -> Coordinates:
@@ -116,7 +120,7 @@ def coordinates(model: Model) -> Coordinates:
 
 
 def axis_inertia(model: Model, armature: Array, groups: list[Array | None]) -> Array:
-    """Return the inertia of armatures, rotors and pistons on each axis (kg or kg m2), (1 or worlds, axes)."""
+    """Return the inertia (kg or kg m2) that armatures, rotors and pistons add to each axis, (1 or worlds, axes)."""
     worlds = max([armature.shape[0], *(g.shape[0] for g in groups if g is not None)])
     total = np.zeros((worlds, armature.shape[1])) + armature
     for group, inertia in zip(model.groups, groups, strict=True):

@@ -1,4 +1,4 @@
-"""Digests of a model, which show whether a saved state belongs to the model, and which parts differ."""
+"""Digests (hashes) of a model. They show if a saved state belongs to the model, and which parts differ if not."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gpusim.description.elements import Elements
 from gpusim.typing import Array
 
 _UNSEEN = ("visuals", "poses", "cameras", "lights", "num_worlds")
-"""Parts of a model that do not affect the steps."""
+"""Parts of a model that do not affect the simulation steps."""
 _PICTURES = ("color", "covered")
 
 
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
-    """Return the digests of all parts of a model that affect the steps, by the name of the part.
+    """Return a dict from part names to digests, for all parts of a model that affect the simulation steps.
 
     Equal models have equal digests in every process.
     """
@@ -32,7 +32,7 @@ def different_parts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[
 
 
 def digest_of(value: Any) -> str:
-    """Return a digest of the content of any value."""
+    """Return a digest of a value of any type."""
     digest = hashlib.sha256()
     _feed(digest, value, ())
     return digest.hexdigest()
@@ -69,7 +69,7 @@ def _feed_parts(digest: Any, value: Any, within: tuple[int, ...]) -> None:
 
 
 def _named(value: Any) -> dict[Any, Any]:
-    """Return an object's content by name, in the order of the names."""
+    """Return the fields of an object as pairs, sorted by field name."""
     if hasattr(value, "digest_parts"):  # files of diagrams do not contain tuples and default values
         value = value.digest_parts()
     if isinstance(value, Mapping):

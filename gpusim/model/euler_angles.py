@@ -8,7 +8,7 @@ The rates are therefore
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
 Euler angles and Cardan angles are examples of three successive rotations. The middle angle is
-q2 = atan2(x . z, |x x z|), within +-90 degrees. Near gimbal lock, the code limits the rates q1' and q3'.
+q2 = atan2(x . z, |x x z|), within +-90 degrees. Near gimbal lock, :func:`direction` limits the rates q1' and q3'.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gpusim.typing import Array
 
 cross, dot, norm = rotations.cross, rotations.dot, rotations.norm
 LOCKED = 1e-6
-"""Lower bound of 1 - s^2, to limit the rates near gimbal lock."""
+"""Lower bound for 1 - s^2, which limits the rates near gimbal lock."""
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:
-    """Return the directions d (..., n, 3) of the rates d . w. ``component`` (n,) is as in SpinTable."""
+    """Return the vectors d (..., n, 3) for which the rates are d . w. ``component`` (n,) is as in SpinTable."""
     sine = dot(u, other)[..., None]
     square = 1.0 - sine * sine
     outer = (u - sine * other) / np.where(square > LOCKED, square, LOCKED)
@@ -37,7 +37,7 @@ def direction(u: Array, other: Array, component: Array) -> Array:
 
 
 def wrapped(table: AngleTable, axis: Array, ref_a: Array, ref_b: Array, k: Array | slice = slice(None)) -> Array:
-    """Compute the angles with indices ``k`` from world vectors, within +-pi (rad), (..., n)."""
+    """Compute the angles with indices ``k`` from world vectors, and return them (rad, within +-pi), (..., n)."""
     side, along = cross(ref_a, ref_b), dot(ref_a, ref_b)
     sine, cosine = dot(axis, side), along
     middle = table.middle[k] == 1

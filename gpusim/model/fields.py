@@ -1,10 +1,10 @@
 """Table of the arrays that every simulation has: name, shape, number type, unit and meaning of each array.
 
-Most dimensions are the number of elements of a kind. The dimension "bodies" includes the world as the last body. The
-dimension "block" is the number of rows of the largest constraint. The dimension "surfaces" is the number of shapes plus
-the number of pairs with a separate material. contact_fields.py lists the dimensions of contacts. There are four number
-types. The type "pose" is always float64. The type "stored" is the simulation's dtype. The type "real" is the type of
-the computations in a substep (description/config.py). The type "int" is int32.
+Most dimensions are counts of elements, such as "bodies". The dimension "bodies" includes the world as the last body.
+The dimension "block" is the number of rows of the largest constraint. The dimension "surfaces" is the number of shapes
+plus the number of pairs with a separate material. contact_fields.py lists the dimensions of contacts. There are four
+number types. The type "pose" is always float64. The type "stored" is the simulation's dtype. The type "real" is the
+type of the computations in a substep (description/config.py). The type "int" is int32.
 """
 
 from __future__ import annotations
@@ -222,22 +222,22 @@ WORK_FIELDS: tuple[Field, ...] = (
 
 
 def state_fields(kinds: Iterable[ActuatorType]) -> tuple[Field, ...]:
-    """Return the arrays of the state, including the arrays that the actuator ``kinds`` declare."""
+    """Return the fields of the state, including fields that the actuator types ``kinds`` declare."""
     return (*STATE_FIELDS, *(f for kind in kinds for f in kind.state_fields))
 
 
 def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[str], first: tuple[str, ...]) -> None:
-    """Check the arrays that a kind of actuator declares.
+    """Check the arrays that an actuator type declares.
 
     Args:
-        kind: the kind of actuator.
-        fields: the arrays that the kind declares.
+        kind: the actuator type.
+        fields: the arrays that the actuator type declares.
         sizes: known dimensions.
-        first: required first dimensions of each array.
+        first: dimensions with which the shape of each array must start.
 
     Raises:
-        ModelError: a dimension or number type is invalid, a name already exists, or a name does not start
-            with the name of the kind.
+        ModelError: a dimension or number type is invalid, a name already exists, or a name does not start with the name
+            of the actuator type.
     """
     taken = {f.name for f in (*STATE_FIELDS, *PARAMETER_FIELDS, *DERIVED_FIELDS, *WORK_FIELDS)}
     numbers = ("pose", "stored", "int") if first else ("pose", "real", "stored", "int")
@@ -257,14 +257,14 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]
-    """Return the NumPy dtype of a number type. ``real`` is the dtype of "real" and "stored"."""
+    """Return the NumPy dtype of a number type. ``real`` is the result for the number types "real" and "stored"."""
     if kind in ("real", "stored"):
         return np.dtype(real)
     return np.dtype(np.float64) if kind == "pose" else np.dtype(np.int32)
 
 
 def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np.floating]) -> dict[str, Array]:  # type: ignore[type-arg]
-    """Return arrays of zeros for the fields of a table, by name."""
+    """Return a dict from the names of the fields to arrays of zeros."""
     return {
         f.name: np.zeros([sizes[d] if isinstance(d, str) else d for d in f.dims], number_type(f.kind, real))
         for f in fields

@@ -43,19 +43,22 @@ class Model(Elements):
 
     @cached_property
     def axis_of(self) -> dict[tuple[int, int], int]:
-        """Return the axis row of joint coordinates, by (joint, coordinate). Only some coordinates have an axis row."""
+        """Return a dict from (joint, coordinate) to the index of the axis row.
+
+        Only some coordinates have an axis row.
+        """
         return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
 
     @cached_property
     def digest(self) -> dict[str, str]:
-        """Return the digests of all parts of the model that affect the steps.
+        """Return the digests of all parts of the model that affect the simulation steps.
 
         A saved state identifies its model by the digests.
         """
         return model_digest(self, self.parameters["gravity"])
 
     def acting(self, commands: Array, columns: Any = slice(None)) -> Array:
-        """Apply limits, factors and offsets to commands, (num_worlds, controls). NaN stays NaN."""
+        """Clip commands (num_worlds, controls) to their limits, then apply their factors and offsets. NaN stays NaN."""
         lower, upper, factor, offset = self.control_map[:, columns]
         acting: Array = factor * np.clip(commands[:, columns], lower, upper) + offset
         return acting
@@ -66,7 +69,7 @@ class Model(Elements):
         return replace(self, topology=topology, contact=replace(self.contact, articulated=topology.articulated))
 
     def labels(self, kind: str) -> list[str]:
-        """Return the labels of all elements of a kind ("body", "joint", ...) by index."""
+        """Return the labels of all elements of a kind ("body", "joint", ...), in the order of their indices."""
         lists = {
             "body": self.bodies,
             "joint": self.joints,

@@ -1,4 +1,4 @@
-"""Derived parameters, and checks of written parameters."""
+"""Compute derived parameters, and check parameters that the user writes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from gpusim.typing import Array
 def derive(name: str, t: Topology, p: Mapping[str, Any], real: Any, xp: Any = np) -> Any:
     """Compute the array ``name`` of fields.DERIVED_FIELDS from the parameters ``p``.
 
-    ``xp``: the module of the arrays, numpy or cupy. With cupy, the function cannot compute arrays that depend on the
-    inertia.
+    ``xp`` is the array module, numpy or cupy. With cupy, the function cannot compute arrays that depend on the inertia.
     """
     if name == "body_gravity":
         acting = p["gravity_scale"][..., None] * p["gravity"][:, None, :]
@@ -39,7 +38,10 @@ def derive(name: str, t: Topology, p: Mapping[str, Any], real: Any, xp: Any = np
 
 
 def _one_of_each(systems: Array) -> list[Array]:
-    """Return lists of bodies. List k contains the k-th body of each system."""
+    """Return lists of bodies, in which no system occurs twice.
+
+    List k contains the k-th body of each system that has more than k bodies.
+    """
     order = np.argsort(systems, kind="stable")
     rank = np.arange(order.size) - np.searchsorted(systems[order], systems[order])
     return [order[rank == k] for k in range(rank.max(initial=-1) + 1)]
@@ -49,7 +51,7 @@ DERIVED_FROM: dict[str, tuple[str, ...]] = {
     "body_gravity": ("gravity", "gravity_scale"), "inverse_mass": ("mass",), "system_inverse_mass": ("mass",),
     "inertia": ("inertia",), "inertia_inverse_body": ("inertia",), "inertia_largest": ("inertia",),
 }  # fmt: skip
-"""Parameters that determine each of fields.DERIVED_FIELDS."""
+"""Derived field -> parameters from which it is computed."""
 
 
 def derived_parameters(t: Topology, p: dict[str, Array], real: Any) -> dict[str, Array]:
@@ -73,7 +75,7 @@ def refresh_derived(
 
 
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
-    """Check a new parameter array (worlds, ...) together with the current parameters."""
+    """Check a new parameter array (worlds, ...), also against the current parameters, such as the opposite limit."""
     if name in ("limit_lower", "limit_upper"):
         axis = model.axes[int(column)]
         if axis.joint >= 0 and model.coordinates[axis.joint][axis.coordinate].kind == DISTANCE:

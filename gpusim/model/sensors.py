@@ -1,4 +1,4 @@
-"""Tables of force sensors, for the simulation step and for the signals."""
+"""Tables of force sensors, which the simulation steps and the signals use."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ COLUMNS = {
     "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "joint_sensor_break": "double",
     "axis_sensor": "int", "contact_sensor_body": "int", "contact_sensor_site": "int",
 }  # fmt: skip
-"""Columns and their C types. A joint sensor has the constraint and a coordinate of its joint, a break force (N) and a
-break torque (N m). Without a breakable latch, break force and torque are infinite. ``axis_sensor`` is the sensor of
-each axis of a breakable latch, or -1. A contact sensor has a body and a site."""
+"""Columns and their C types. For each joint sensor: the constraint and a coordinate of its joint, a break force (N) and
+a break torque (N m). If the joint is not a breakable latch, break force and break torque are infinite. ``axis_sensor``
+is the joint sensor of each axis of a breakable latch, or -1 for other axes. For each contact sensor: its body and its
+site."""
 BREAKS = ("break_force", "break_torque")
-"""Parameters of a latch that can break."""
+"""Names of the parameters of a breakable latch."""
 
 
 def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
-    """Return the sensors of one kind, in order."""
+    """Return the sensors of one kind, in the order of the model."""
     return [s for s in model.sensors if s.kind == kind]
 
 
 def breaking_sensors(model: Elements) -> dict[int, int]:
-    """Return the index of the first joint sensor of each joint that can break."""
+    """Return a dict from each breakable joint to the index of its first joint sensor."""
     first_sensor: dict[int, int] = {}
     for index, sensor in enumerate(of_kind(model, JOINT_SENSOR)):
         if BREAKS[0] in model.joints[sensor.element_index].params:
@@ -36,7 +37,7 @@ def breaking_sensors(model: Elements) -> dict[int, int]:
 
 
 def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
-    """Return the arrays of ``COLUMNS``, by name."""
+    """Return the table as a dict from the names in ``COLUMNS`` to arrays."""
     joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
     constraint_of = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
     read = coordinates(model) if joints else None

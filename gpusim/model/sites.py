@@ -10,12 +10,15 @@ from gpusim.typing import Array
 
 COLUMNS = {"body": "int", "arm": "double", "frame": "double"}
 """Columns and their C types. ``body`` is the index of the body, and the world is the last body. ``arm`` is the vector
-from the body's center of mass to the site (m, body axes). ``frame`` is the orientation in the body (quaternion
-xyzw)."""
+(m) from the body's center of mass to the site, along the body's axes. ``frame`` is the orientation of the site in the
+body frame (quaternion xyzw)."""
 
 
 def site_table(model: Elements) -> dict[str, Array]:
-    """Return the arrays of ``COLUMNS`` by name, each (sites, ...). All bodies must already have centers of mass."""
+    """Return the table as a dict from the names in ``COLUMNS`` to arrays (sites, ...).
+
+    All bodies must already have centers of mass.
+    """
     world, sites = len(model.bodies), model.sites
     arms = [s.xform.position - (0.0 if s.body == WORLD else model.bodies[s.body].com) for s in sites]
     return {

@@ -21,8 +21,8 @@ from gpusim.model.sensors import of_kind
 from gpusim.typing import Array
 
 OVERRIDE = "override"
-"""State array of overridden commands, (num_worlds, 2 * commands). The first half marks the overridden commands, and the
-second half contains their values."""
+"""Name of the state array for overridden commands, (num_worlds, 2 * commands). The first half marks the overridden
+commands, and the second half contains their values."""
 
 
 def apply_overrides(control: Array, state: State) -> None:
@@ -34,7 +34,7 @@ def apply_overrides(control: Array, state: State) -> None:
 
 @dataclass
 class State:
-    """Arrays of fields.state_fields by name, and the state variables of actuators in ``groups``."""
+    """State of a simulation: ``arrays`` by name (fields.state_fields), and actuator states in ``groups``."""
 
     num_worlds: int
     arrays: dict[str, Array]
@@ -86,7 +86,7 @@ class State:
         return state
 
     def reset_angles(self, model: Model, worlds: Any = slice(None)) -> None:
-        """Set the joint angles from the poses, within +-pi (rad)."""
+        """Recompute the joint angles from the poses. The new angles are within +-pi (rad)."""
         r = rotations.matrix_from_quaternion(self.arrays["orientation"])
         self.arrays["angle"][worlds] = wrapped_angles(model, r)[worlds]
 
@@ -122,7 +122,7 @@ class State:
         self.copy_worlds(other, slice(None) if worlds is None else worlds)
 
     def copy_worlds(self, other: State, worlds: Any) -> None:
-        """Copy the variables of some worlds from a state, like :meth:`restore`, but without checks."""
+        """Copy the variables of some worlds from another state without checks (see :meth:`restore`)."""
         worlds = as_slice(worlds)
         for name, array in self.arrays.items():
             if array.size:  # skip empty arrays, because indexing an empty array takes as long

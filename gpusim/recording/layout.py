@@ -40,7 +40,7 @@ class Layout:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Return the columns of each signal in a block of samples."""
+        """Return a dict from each signal to its slice of columns in a block of samples."""
         found, start = {}, 0
         for name, shape in self.shapes.items():
             found[name] = slice(start, start + math.prod(shape))

@@ -39,14 +39,16 @@ RATE = 60.0
 """Default number of frames per second of simulated time."""
 _LONGEST_HEADER = 1 << 24
 _AT_ONCE = 1000
-"""Number of frames that the validity check reads at once."""
+"""Number of frames that the check for invalid frames reads at once."""
 _ZIP = b"PK"
 """First bytes of a ZIP archive."""
 
 
 @dataclass(frozen=True)
 class MotionHeader:
-    """Origin of a motion. If ``target`` is not empty, gpusim can rebuild the model from ``target``.
+    """Header of a motion: model, recorded bodies and worlds, and frame rate.
+
+    If ``target`` is not empty, gpusim can rebuild the model from ``target``.
 
     Attributes:
         target: name of the scene, or path of the robot file. ``target`` is empty for a model that a program built.
@@ -54,9 +56,10 @@ class MotionHeader:
         bodies: labels of the bodies, in the order of the arrays.
         worlds: indices of the recorded worlds.
         rate: frames per second of simulated time.
-        fixed_base: True if the base of a robot file is fixed and no servos hold the joints.
+        fixed_base: True if the robot file was loaded with a fixed base and without servos that hold the joints.
         format: name of the file format.
-        signals: name of a recorded diagram wire -> number of components. The dict is empty without diagrams.
+        signals: name of a recorded diagram wire -> number of components. The dict is empty if the model has no
+            diagrams.
     """
 
     target: str
@@ -89,7 +92,7 @@ class Motion:
     """A recorded motion.
 
     Attributes:
-        header: origin of the motion.
+        header: header of the motion.
         time: (frames,) increasing times (s).
         center_of_mass: (frames, worlds, bodies, 3) centers of mass in the world frame (m).
         orientation: (frames, worlds, bodies, 4) quaternions xyzw, body to world.
@@ -136,7 +139,7 @@ class MotionRecorder(Closing):
 
     Attributes:
         frames: number of recorded frames.
-        rescued: new path of the unfinished recording with the same name that an earlier run left, or None.
+        rescued: new path of an unfinished recording that an earlier run left at the same path, or None.
 
     Raises:
         ModelError: the path does not end in .npz, the file cannot be written, a world does not exist, or the rate is
@@ -183,15 +186,16 @@ class MotionRecorder(Closing):
         self._lock = locked(self._part)
 
     def next_time(self) -> float:
-        """Return the time (s) from the start of the recording to the next frame."""
+        """Return the time (s) of the next frame, measured from the start of the recording."""
         return self._next
 
     def sample(self, time: float, half_step: float = 0.0) -> bool:
-        """Record a frame if one is due.
+        """Record a frame if the time of the next frame is reached.
 
         Args:
             time: simulated time since the start of the recording (s), which must not decrease.
-            half_step: half of the time step (s). With ``half_step``, the recorder takes each frame at the nearest step.
+            half_step: half of the time step (s). With ``half_step``, the recorder uses the step that is nearest to the
+                frame's time.
 
         Returns:
             True if a frame was recorded.
@@ -228,7 +232,7 @@ class MotionRecorder(Closing):
         """Convert the growing file to the final file, or delete it if it has no frames. A second call does nothing.
 
         Raises:
-            OSError: writing to the disk fails. The growing file keeps the recorded frames.
+            OSError: writing to the disk fails. The recorded frames stay in the growing file.
         """
         if self._stream.closed:
             return
@@ -240,7 +244,7 @@ class MotionRecorder(Closing):
 
 
 def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
-    """Return (name of the state array, {signal name: columns of the wire}) for each diagram."""
+    """Return a pair for each diagram: name of its state array, and dict from signal names to columns of the array."""
     runtime = getattr(sim, "runtime", None)
     running = runtime.running if runtime is not None else ()
     return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]
@@ -267,7 +271,7 @@ def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
 
 
 def is_motion_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file name ends like the name of a finished or growing motion file."""
+    """Return True if a file name has the suffix of a finished or growing motion file."""
     name = Path(path).name.lower()
     return name.endswith((SUFFIX, SUFFIX + PART))
 
@@ -372,7 +376,7 @@ def _load_finished(file: Path) -> Motion:
 
 
 def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
-    """Return the error for an NPZ file without poses, which the viewer cannot draw."""
+    """Return the error for an NPZ file that contains no poses, so that the viewer cannot draw it."""
     if "time" not in names:
         return _no_recording(file, "it holds other arrays")
     return ModelError(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def between(first: Array, second: Array, fraction: float) -> Array:
-    """Interpolate linearly from ``first`` (fraction 0) to ``second`` (fraction 1)."""
+    """Interpolate linearly: ``first`` at fraction 0, ``second`` at fraction 1."""
     blend: Array = first + fraction * (second - first)
     return blend
 
@@ -39,7 +39,7 @@ def slerp(first: Array, second: Array, fraction: float) -> Array:
 
 
 class MotionPlayer:
-    """Player of a recorded motion. The viewer draws a player like a simulation.
+    """Player of a recorded motion. The viewer can draw a player in the same way as a simulation.
 
     Args:
         motion: the recorded motion.
@@ -79,12 +79,15 @@ class MotionPlayer:
         self._time = min(max(value, 0.0), self.duration)
 
     def frame(self) -> int:
-        """Return the number of the last frame at or before the current time."""
+        """Return the index of the last frame whose time is not after the current time."""
         at = self.motion.time[0] + self._time + 1e-9
         return max(0, int(np.searchsorted(self.motion.time, at, side="right")) - 1)
 
     def go_to_frame(self, number: int) -> None:
-        """Set the current time to the time of a frame. Clamp ``number`` to the frames of the motion."""
+        """Set the current time to the time of a frame.
+
+        If no frame has the index ``number``, use the first or the last frame.
+        """
         number = min(max(number, 0), len(self.motion) - 1)
         self._time = float(self.motion.time[number] - self.motion.time[0])
 

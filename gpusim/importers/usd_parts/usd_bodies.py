@@ -18,7 +18,7 @@ from gpusim.transform import Transform, homogeneous_matrix
 from gpusim.typing import Array
 
 DEFAULT_MASS = 1.0
-"""Mass (kg) of bodies without mass and colliders, as in PhysX."""
+"""Mass (kg) of a body that has neither a mass attribute nor colliders, as in PhysX."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class UsdBody:
     """A rigid body.
 
     Attributes:
-        path, label: names in the file and in the model.
+        path, label: the body's path in the file, and its label in the model.
         pose: pose in the builder's world.
         mass: mass properties in the body's frame.
         kinematic: True for a kinematic body. Forces do not move a kinematic body.
@@ -56,11 +56,11 @@ class UsdBody:
 
 
 Measure = Callable[[str], tuple[float, Array, Array, Transform] | None]
-"""Function: path of a collider -> volume (m3), center (m), inertia about the center at density 1 (m5), pose in body."""
+"""Function from a collider's path to its volume (m3), center (m), inertia at density 1 (m5), and pose in the body."""
 
 
 def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
-    """Return a dict of all enabled rigid bodies in the order of the file: path -> body."""
+    """Return all enabled rigid bodies as a dict (path -> body), in the order of the file."""
     bodies: dict[str, UsdBody] = {}
     for path, descriptor in stage.of("RigidBody"):
         stage.used.update((path, f"physics:{name}") for name in ("velocity", "angularVelocity", "mass", "density"))
@@ -122,7 +122,7 @@ def _mass(stage: UsdStage, body: UsdBody, descriptor: Any, measure: Measure) -> 
 
 
 def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: float) -> MassProperties | None:
-    """Return usd-core's mass properties of the body's colliders, or None without a solid collider."""
+    """Compute a body's mass properties from its colliders with usd-core, or return None if no collider is solid."""
     from pxr import Gf, UsdPhysics
 
     solid = False
@@ -160,8 +160,8 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies connected by fixed joints, and return the remaining joints.
 
-    Two bodies stay separate if one of them is kinematic, or if their gravity differs. A child whose label or path
-    matches ``keep`` also stays separate.
+    Two bodies stay separate if one of them is kinematic, or if their gravity factors differ. A child whose label or
+    path matches ``keep`` also stays separate.
     """
     remaining = []
     for joint in joints:
@@ -196,7 +196,7 @@ def _is_internal(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
 
 
 def _combine_masses(bodies: Mapping[str, UsdBody]) -> None:
-    """Sum the masses of merged bodies, and update the velocities of the new centers of mass."""
+    """Add the mass properties of merged bodies to their hosts, and convert velocities to the new centers of mass."""
     for body in bodies.values():
         parts = [other for other in bodies.values() if other.host == body.path]
         if body.host == body.path and len(parts) > 1:

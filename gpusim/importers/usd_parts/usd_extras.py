@@ -71,7 +71,7 @@ def _shown(value: Any) -> str:
 
 
 def _has_no_effect(key: str, value: Any) -> bool:
-    """Return whether a value has no effect, since it is the default, zero, or an infinite limit."""
+    """Return True if a value is the default, zero, or an infinite limit, and therefore has no effect."""
     if isinstance(value, str):
         return False
     try:
@@ -128,7 +128,7 @@ def _prims(names: list[str]) -> str:
 
 
 def _instances_physics(stage: UsdStage, instancer: Any) -> bool:
-    """Return whether a prototype of a point instancer has rigid bodies or colliders."""
+    """Return True if a prototype of a point instancer has rigid bodies or colliders."""
     from pxr import Usd
 
     roots = (stage.prim(str(path)) for path in instancer.GetRelationship("prototypes").GetTargets())
@@ -137,7 +137,7 @@ def _instances_physics(stage: UsdStage, instancer: Any) -> bool:
 
 
 def report_unread(stage: UsdStage) -> None:
-    """Add findings about unread attributes of PhysX, MuJoCo and Newton, one finding for each effect.
+    """Report the attributes of PhysX, MuJoCo and Newton that the importer does not read, one finding per effect.
 
     The importer and usd-core's physics parser read only values at the default time.
     """

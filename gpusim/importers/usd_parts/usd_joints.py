@@ -24,12 +24,12 @@ class Dof:
     """One degree of freedom of a joint.
 
     Attributes:
-        name: name in attributes of the file, such as "angular", "linear", "rotX" or "transX".
+        name: name of the degree of freedom in the file's attributes: "angular", "linear", "rotX", "transX" and so on.
         axis: unit vector in the joint frame.
         linear: True for a translation (m), False for a rotation (rad).
         unit: factor from the file's unit to m or rad, negative if ``axis`` is opposite to the axis in the file.
         lower, upper: limits (m or rad), infinite if unlimited.
-        drive: drive as usd-core's parser returns it, or None.
+        drive: drive descriptor from usd-core's parser, or None.
         state: joint position (m or rad) in the file, or None to compute it from the poses of the bodies.
         rate: joint velocity (m/s or rad/s) in the file.
         path, label: path and label of the joint's prim.
@@ -71,7 +71,7 @@ class UsdJoint:
     breaks: tuple[float, float] = (math.inf, math.inf)
     """Force (N) and torque (N m) at which a latch breaks."""
     anchors: tuple[str, str] = ("", "")
-    """Paths of the two connected prims in the file, which may be static."""
+    """Paths of the two prims that the joint connects in the file. A prim may be static."""
 
     @property
     def element(self) -> str:
@@ -89,7 +89,7 @@ def read_joints(stage: UsdStage, bodies: set[str]) -> list[UsdJoint]:
 
     Args:
         stage: the file.
-        bodies: paths of the rigid bodies. Joints to other prims become joints to the world.
+        bodies: paths of the rigid bodies. A joint to a prim that is not a rigid body becomes a joint to the world.
     """
     order = {str(prim.GetPath()): number for number, prim in enumerate(stage.prims())}
     descriptors = [(path, kind, joint) for kind in TYPES for path, joint in stage.of(kind)]
@@ -333,7 +333,7 @@ _MAKERS = {
 
 
 def constrained_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the pose allowed by the joint that is closest to ``pose``.
+    """Return the pose that is closest to ``pose`` and that the joint allows.
 
     ``pose`` and the result are poses of the second joint frame in the first joint frame.
     """
@@ -376,7 +376,7 @@ def _columns(rotations: list[Dof]) -> Array:
 
 
 def twist(pose: Transform, axis: Array) -> float:
-    """Return the angle (rad) of the rotation about ``axis`` that is closest to ``pose``."""
+    """Return the angle (rad) for which the rotation about ``axis`` is closest to ``pose``."""
     return 2.0 * math.atan2(float(pose.rotation[:3] @ axis), float(pose.rotation[3]))
 
 
@@ -388,7 +388,7 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
-    """Return a d6 coordinate's name: the label of its prim, or ``<joint>:<axis>`` if coordinates share a prim."""
+    """Return a d6 coordinate's name: its prim's label, or ``<joint>:<axis>`` if coordinates share the prim."""
     is_unique = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if is_unique else f"{joint.label}:{dof.name}"
 

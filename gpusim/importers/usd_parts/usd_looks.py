@@ -43,7 +43,7 @@ class UvTransform:
     shift: tuple[float, float] = (0.0, 0.0)
 
     def apply(self, uv: Array) -> Array:
-        """Convert values ``uv`` of the primvar to texture coordinates (..., 2) in the image."""
+        """Convert primvar values ``uv`` (..., 2) to texture coordinates (..., 2) in the image."""
         c, s = math.cos(self.angle), math.sin(self.angle)
         transformed: Array = (uv * self.scale) @ np.array([[c, s], [-s, c]]) + self.shift
         return transformed
@@ -67,7 +67,7 @@ class Surface:
 
 
 def prim_surface(stage: UsdStage, prim: Any) -> Surface:
-    """Return the look of a prim: its material, or else the means of displayColor and displayOpacity."""
+    """Return a prim's look from its material. Without a material, use the mean displayColor and displayOpacity."""
     surface = bound_surface(stage, prim)
     if surface is not None and (surface.color is not None or surface.look.texture is not None):
         return surface
@@ -87,7 +87,7 @@ def _mean(prim: Any, name: str, count: int) -> Array | None:
 
 
 def bound_surface(stage: UsdStage, prim: Any) -> Surface | None:
-    """Return the cached look of a prim's material, or None without a material."""
+    """Return the look of a prim's material from the cache, or None if the prim has no material."""
     from pxr import UsdShade
 
     material = UsdShade.MaterialBindingAPI(prim).ComputeBoundMaterial()[0]
@@ -159,7 +159,7 @@ def _color_and_texture(stage: UsdStage, name: str, shader: Any) -> tuple[Color |
 
 
 def _constant(shader: Any, name: str) -> Any:
-    """Return the constant value of an input, or None if a shader computes the value."""
+    """Return the constant value of a material input, or None if a shader computes the value."""
     from pxr import UsdShade
 
     shader_input = shader.GetInput(name)
@@ -212,7 +212,7 @@ def _uv_transform(shader: Any) -> UvTransform:
 
 
 def _texture(stage: UsdStage, name: str, asset: Any) -> Texture | None:
-    """Return the texture of an asset, or None with a finding if the file cannot be read."""
+    """Read the texture file of an asset. If this fails, add a finding and return None."""
     try:
         return texture_of_bytes(f"texture '{asset.path}'", stage.content(asset))
     except ModelError as why:

@@ -19,8 +19,8 @@ class Triangles:
     Attributes:
         points: vertices (n, 3) in the prim's coordinates.
         triangles: indices (m, 3) into ``points``.
-        faces: index (m,) of the mesh face that contains each triangle.
-        corners: index (m, 3) of each triangle corner in the list of all face corners.
+        faces: index (m,) of the mesh face from which each triangle was cut.
+        corners: indices (m, 3) of the triangles' corners in the list of the corners of all faces.
     """
 
     points: Array
@@ -30,7 +30,7 @@ class Triangles:
 
 
 def read_mesh(stage: UsdStage, path: str) -> Triangles:
-    """Return the triangles of a mesh, or no triangles if the arrays of the mesh are inconsistent."""
+    """Return the triangles of a mesh. If the arrays of the mesh are inconsistent, return no triangles."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))
@@ -55,8 +55,8 @@ def read_mesh(stage: UsdStage, path: str) -> Triangles:
 def fan_triangles(counts: Array) -> tuple[Array, Array]:
     """Divide each polygon into a fan of triangles around the polygon's first corner.
 
-    Return the triangles (m, 3) and the polygon index (m,) of each triangle. Triangles are indices into the list of
-    all polygon corners.
+    Return the triangles (m, 3) and the polygon index (m,) of each triangle. The triangles contain indices into the list
+    of the corners of all polygons.
     """
     starts = np.cumsum(counts) - counts
     per_face = np.maximum(counts - 2, 0)
@@ -67,7 +67,7 @@ def fan_triangles(counts: Array) -> tuple[Array, Array]:
 
 
 def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array, Surface]]:
-    """Return a pair (mask of triangles, surface) for each material of a mesh."""
+    """Return one pair for each material of a mesh: a mask of the material's triangles, and the material's surface."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))

@@ -25,7 +25,8 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 HULL_VERTICES = 64
-"""Maximum number of vertices of a mesh's hull. More vertices make contacts slower, but not more accurate."""
+"""Maximum number of vertices of the convex hull of a mesh. More vertices make contacts slower, but not more
+accurate."""
 MAX_COORDINATE = 1e6
 """Maximum valid coordinate of mesh points, m."""
 _OTHER_TYPES = ("CustomShape", "SpherePointsShape")
@@ -34,7 +35,7 @@ AXIS_ROTATIONS = {
     "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
     "Z": Transform(),
 }
-"""Rotation from the z axis (axis of the builder's shapes) to the axis of a USD shape."""
+"""Rotation from the z axis, which is the axis of shapes in the builder, to the axis of a USD shape."""
 
 
 @dataclass
@@ -51,7 +52,7 @@ class Collider:
         filtered: paths of prims that the collider does not collide with.
         mesh: vertices (in the body's frame) and triangles of the mesh, if the mesh defines the mass, else None.
         shapes: indices of the shapes in the builder.
-        owner: path of the rigid body of the file, which may be disabled, or "".
+        owner: path of the collider's rigid body in the file (even if the body is disabled), or "" without a body.
     """
 
     path: str
@@ -67,7 +68,7 @@ class Collider:
 
 
 def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
-    """Return a dict of the colliders in the order of the file: path -> collider."""
+    """Return the colliders as a dict (path -> collider), in the order of the file."""
     enabled_bodies = {path for path, body in stage.of("RigidBody") if body.rigidBodyEnabled}
     materials = {path: item for path, item in stage.of("RigidBodyMaterial")}
     items = {path: (kind, item) for kind in (*_BASIC, "MeshShape") for path, item in stage.of(kind)}
@@ -89,7 +90,10 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
 
 
 def _report_missing(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
-    """Report a missing collider. The severity is "motion" if the collider contributes to the body's mass."""
+    """Report a collider that the importer leaves out.
+
+    The severity is "motion" if the collider contributes to the body's mass.
+    """
     severity = "contact"
     if body != WORLD:
         mass, moments, center = (stage.value(body, f"physics:{x}") for x in ("mass", "diagonalInertia", "centerOfMass"))
@@ -280,7 +284,10 @@ def _material(stage: UsdStage, path: str, item: Any, materials: Mapping[str, Any
 
 
 def measure(collider: Collider) -> tuple[float, Array, Array, Transform] | None:
-    """Return a collider's volume (m3), centroid (m), inertia at density 1 (m5) and pose, or None without a volume."""
+    """Return a collider's volume (m3), centroid (m), inertia at density 1 (m5) and pose.
+
+    Return None for zero volume.
+    """
     if collider.mesh is not None and len(collider.mesh[1]):
         points, triangles = collider.mesh
         volume, center, inertia = solid(points, triangles)
@@ -322,7 +329,7 @@ def filter_pairs(
     joints: Sequence[UsdJoint],
     self_collisions: bool | None,
 ) -> None:
-    """Apply collision groups, filtered pairs, self-collision settings, and joints whose two bodies may collide."""
+    """Set which shapes can collide, from the groups, filtered pairs, self-collision settings and joints of the file."""
     articulation_of = _without_self_collisions(stage, bodies, self_collisions)
     _set_groups(stage, builder, colliders, articulation_of)
     shapes_under = _shapes_under(colliders)
@@ -351,7 +358,7 @@ def filter_pairs(
 def _shapes_at_end(
     builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider], joint: UsdJoint, end: int
 ) -> list[int]:
-    """Return the shapes at one end of a joint: of a body, a static collider or a disabled body."""
+    """Return the shapes that a joint connects at its end ``end`` (0 or 1)."""
     if joint.bodies[end] != WORLD:
         return [k for k, shape in enumerate(builder.shapes) if shape.body == bodies[joint.bodies[end]].index]
     path = joint.anchors[end]
@@ -380,7 +387,7 @@ def _shapes_under(colliders: Mapping[str, Collider]) -> Any:
 def _without_self_collisions(
     stage: UsdStage, bodies: Mapping[str, UsdBody], self_collisions: bool | None
 ) -> dict[str, str]:
-    """Return a dict: path of a body -> articulation of this body, for articulations without self-collisions."""
+    """Return a dict (body path -> articulation path) for the articulations without self-collisions."""
     articulation_of: dict[str, str] = {}
     for path, item in stage.of("Articulation"):
         roots = [path, *(str(root) for root in item.rootPrims)]

@@ -24,7 +24,8 @@ from gpusim.typing import Array
 SUFFIXES = (".usd", ".usda", ".usdc", ".usdz")
 DEGREE = math.pi / 180.0
 UNLIMITED = 1e30
-"""Numbers above this limit count as infinite. USD files have about 3.4e38 for infinite limits and forces."""
+"""The importer treats numbers above this limit as infinite. USD files often contain 3.4e38 for an infinite limit or
+force."""
 
 
 def import_pxr() -> ModuleType:
@@ -44,10 +45,10 @@ class UsdStage:
     Attributes:
         meters, kilograms: the file's units.
         world: pose of the file's world in the builder's world, including the rotation from y up to z up.
-        objects: object type, such as "RevoluteJoint" -> list of (path, descriptor) of usd-core's physics parser.
-        surfaces: cache of looks: path of a material -> look of the material.
+        objects: dict from an object type, such as "RevoluteJoint", to pairs (path, descriptor) from usd-core's parser.
+        surfaces: cache of looks (material path -> look).
         assets: files in memory.
-        search: search path for other files.
+        search: folders that are searched for the files that this file names.
     """
 
     def __init__(self, stage: Any, xform: Transform | None, report: ImportReport) -> None:
@@ -95,7 +96,7 @@ class UsdStage:
         return list(self.stage.Traverse(Usd.TraverseInstanceProxies()))
 
     def schemas(self, prim: Any) -> list[str]:
-        """Return the names of a prim's API schemas, including schemas that usd-core does not know."""
+        """Return the names of a prim's API schemas, even of schemas that are unknown to usd-core."""
         applied = prim.GetMetadata("apiSchemas")
         return [str(name) for name in applied.GetAddedOrExplicitItems()] if applied else []
 
@@ -136,7 +137,10 @@ class UsdStage:
         return Transform([self.meters * float(x) for x in position], _xyzw(rotation))
 
     def label(self, space: str, path: str) -> str:
-        """Return an unused label: the prim's name, or a longer part of its path if the name is in use."""
+        """Return an unused label for a prim, usually the prim's name.
+
+        If the name is already used, the label contains more of the path.
+        """
         taken, parts = self._labels.setdefault(space, set()), path.strip("/").split("/")
         names = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
         name = next((name for name in names if name not in taken), names[-1])
@@ -146,7 +150,9 @@ class UsdStage:
         return name
 
     def content(self, asset: Any) -> bytes:
-        """Return the content of a file that an attribute names (``Sdf.AssetPath``). The file may be in a .usdz package.
+        """Return the content of the file to which an attribute (``Sdf.AssetPath``) refers.
+
+        The file may be in a .usdz package.
 
         Raises:
             ModelError: the file is missing.
@@ -261,11 +267,11 @@ def _reason(error: BaseException) -> str:
 
 
 _TYPED = ("physics:", "primvars:displayOpacity", "points", "faceVertex", "holeIndices", "normals")
-"""Name prefixes of the attributes with a type check."""
+"""Prefixes of the names of the attributes whose types the importer checks."""
 
 
 def _check_types(stage: Any) -> None:
-    """Raise a ModelError if an attribute's value has a different type than in the prim's schema."""
+    """Raise a ModelError if the type of an attribute's value differs from the type in the prim's schema."""
     from pxr import Usd
 
     for prim in stage.Traverse(Usd.TraverseInstanceProxies()):

@@ -1,4 +1,4 @@
-"""Trees of bodies in a USD file: bases, poses from the joints, and the load of each joint."""
+"""Trees of bodies in a USD file: their bases, their poses, and the inertia that each joint moves."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Tree:
 
     Attributes:
         order: paths of all bodies that are not merged into others, parents first.
-        carrier: path of a body -> joint that connects the body to its parent (no entry for floating roots).
-        roots: path of each root -> number of bodies in its tree, including the root.
-        grounded: roots that a joint connects to the world.
+        carrier: dict from a body path to the joint that connects the body to its parent. Floating roots have no entry.
+        roots: dict from the path of a root to the number of bodies in its tree, including the root.
+        grounded: the roots that are connected to the world by a joint.
     """
 
     order: list[str] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Tree:
 
 
 def connect_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
-    """Return the joints, with merged bodies replaced by the bodies that contain them."""
+    """Replace merged bodies in the joints by their host bodies, and return the joints."""
 
     def end(path: str, frame: Transform) -> tuple[str, Transform]:
         return (path, frame) if path == WORLD else (bodies[path].host, bodies[path].offset * frame)
@@ -51,7 +51,7 @@ def connect_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> 
 
 
 def spanning_tree(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], first: Sequence[str]) -> Tree:
-    """Return the spanning tree of the joints. ``first`` lists bodies that preferably become roots."""
+    """Return the spanning tree of the joints. If possible, bodies in ``first`` become roots."""
     tree, ends = Tree(), _ends(joints)
     hosts = [path for path, body in bodies.items() if body.host == path]
     children = {joint.bodies[1] for joint in joints if not joint.excluded}
@@ -69,7 +69,7 @@ def spanning_tree(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], fir
 
 
 def _ends(joints: Sequence[UsdJoint]) -> dict[str, list[tuple[UsdJoint, str]]]:
-    """Return a dict: path of a body -> pairs (joint, path of the other body)."""
+    """Return the joints of each body as a dict: body path -> pairs (joint, path of the other body)."""
     ends: dict[str, list[tuple[UsdJoint, str]]] = {}
     for joint in sorted(joints, key=lambda joint: joint.excluded):
         if joint.kind != "distance":
@@ -98,7 +98,7 @@ def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]],
 def set_base(
     bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
 ) -> list[UsdJoint]:
-    """Return the joints after fixing all bases (True), freeing all bases (False), or no change (None)."""
+    """Return the joints after all bases were fixed (True), freed (False) or left unchanged (None)."""
     if fixed_base is True:
         for root in tree.roots:
             if root not in tree.grounded and _is_robot(bodies, joints, root):
@@ -128,7 +128,7 @@ def _base_joint(body: UsdBody, kind: str) -> UsdJoint:
 
 
 def satisfy_joints(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree, report: ImportReport) -> None:
-    """Move bodies to poses that satisfy their joints. Report moved bodies and loops that do not close."""
+    """Move bodies to poses that satisfy their joints. Report the moved bodies, and the loops that cannot close."""
     moved = {}
     for path in tree.order:
         joint = tree.carrier.get(path)
@@ -176,7 +176,7 @@ def _check_loop(bodies: Mapping[str, UsdBody], joint: UsdJoint, report: ImportRe
 
 
 def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassProperties]:
-    """Return a dict: path of a body -> mass properties of the body and all its descendants, in the world frame."""
+    """Return a dict from each body path to mass properties (world frame). Each value includes all descendants."""
     total = {path: bodies[path].mass.moved(homogeneous_matrix(bodies[path].pose)) for path in tree.order}
     for path in reversed(tree.order):
         joint = tree.carrier.get(path)
@@ -188,7 +188,7 @@ def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassP
 
 
 def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties], joint: UsdJoint, axis: int) -> float:
-    """Return the load of a joint coordinate: inertia about a rotation axis (kg m2), or mass for a translation (kg)."""
+    """Return the inertia that a joint coordinate moves: kg m2 about a rotation axis, or kg for a translation."""
     child = joint.bodies[1] if joint.bodies[1] != WORLD else joint.bodies[0]
     load, dof = carried.get(child), joint.dofs[axis]
     if load is None:

@@ -20,7 +20,7 @@ _NEAR = ("SphereLight", "DiskLight", "RectLight", "CylinderLight")
 _OTHERS = ("DomeLight", "DomeLight_1", "GeometryLight", "PortalLight", "MeshLight")
 _MAX_EXPOSURE = 100.0
 _RIGHT_ANGLE = 90.0
-"""Half angle (degrees) of the cone of a light without a cone."""
+"""Half angle (degrees) of the light cone for lights whose cone the file does not define."""
 
 
 def body_frame(stage: UsdStage, bodies: Mapping[str, UsdBody], path: str) -> tuple[int, Transform]:
@@ -64,7 +64,7 @@ def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
 def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody]) -> None:
     """Add all visible lights, except dome, portal, geometry and mesh lights.
 
-    The strongest distant light and the strongest light with a position get intensity 1.
+    Intensities are relative: the strongest distant light gets 1, and the strongest light with a position gets 1.
     """
     groups: dict[str, list[tuple[Any, float]]] = {}
     for prim in stage.prims():

@@ -77,7 +77,7 @@ def _body_of(prim: Any, bodies: Mapping[str, UsdBody]) -> str:
 
 
 def _is_plain(stage: UsdStage, prim: Any, collider: Collider | None, body: str) -> bool:
-    """Return whether the prim's collision shape looks like the prim."""
+    """Return True if the prim's collision shape looks like the prim."""
     if collider is None or not collider.shapes or collider.forms[0][0] == "hull" or collider.body != body:
         return False
     return prim_surface(stage, prim).look == Look()
@@ -135,7 +135,7 @@ def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] |
 
 
 def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Piece, ...]:
-    """Return the triangles of a prim in the frame ``base``, with one piece for each surface."""
+    """Return the triangles of a prim in the frame ``base``, one piece for each surface."""
     matrix = stage.matrix(path)
     if prim.GetTypeName() == "Mesh":
         mesh = read_mesh(stage, path)
@@ -174,7 +174,7 @@ def _coordinates(prim: Any, mesh: Triangles, surface: Surface) -> Any:
 
 
 def _without_texture(stage: UsdStage, surface: Surface, what: str) -> Surface:
-    """Return a surface with the mean color of its texture, for a prim without texture coordinates."""
+    """Replace a surface's texture by its mean color, because the prim has no texture coordinates."""
     if surface.look.texture is None:
         return surface
     fact = f"has a texture on {what} without texture coordinates"

@@ -1,1 +1,1 @@
-"""File formats of recorded signals. Each format has a module, and ``writers.py`` lists the formats."""
+"""File formats of recorded signals. Each module contains one format. ``writers.py`` lists all formats."""

@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 
 class CsvWriter(Writer):
-    """Writer of CSV files. Numbers are written with all digits of their type."""
+    """Writer of CSV files. Numbers have as many digits as their type requires for an exact copy."""
 
     def __init__(self, part: Path | str, layout: Layout, model: Any = None) -> None:
         self._worlds, self._single = layout.worlds, layout.dtype == "float32"
@@ -53,7 +53,7 @@ class CsvWriter(Writer):
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read a finished or growing table. A growing file may end within a line or a sample."""
+        """Read a finished or growing table. The end of a growing file may be an incomplete line or sample."""
         data = path.read_bytes()
         if path.name.endswith(PART):
             data = data[: _whole(data)]
@@ -66,7 +66,7 @@ class CsvWriter(Writer):
 
 
 def _whole(data: bytes) -> int:
-    """Return the number of bytes of all complete lines."""
+    """Return the total number of bytes of all complete lines."""
     return data.rfind(b"\n") + 1
 
 

@@ -1,12 +1,12 @@
 """MCAP files for Foxglove: Protobuf messages with the simulated time as timestamp (ns).
 
 Each message has one sample of all signals of an element. For example, the signal ``joint.rail.position`` is the field
-``position`` of the topic ``/joint/rail``. A field is a number, or a list with all components of all recorded worlds.
-The topic ``/tf`` contains the body poses, and ``/scene`` contains the meshes. The topic ``/spans`` contains a cylinder
-for each element between two bodies (spring, rope, rod). The topics ``/tf``, ``/scene`` and ``/spans`` show the first
-recorded world. With the dtype float32, poses also have single precision. Double-precision poses of many bodies would
-fill most of the file. Each block of samples is one MCAP chunk. The growing file is an MCAP file without its end
-section.
+``position`` of the topic ``/joint/rail``. A field contains one number, or a list with all components for all recorded
+worlds. The topic ``/tf`` contains the body poses, and ``/scene`` contains the meshes. The topic ``/spans`` contains a
+cylinder for each element between two bodies (spring, rope, rod). The topics ``/tf``, ``/scene`` and ``/spans`` show the
+first recorded world. If the dtype of the recording is float32, poses also have single precision. Double-precision poses
+of many bodies would fill most of the file. Each block of samples is one MCAP chunk. The growing file is an MCAP file
+without its end section.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 _PACKAGES = "mcap and foxglove-schemas-protobuf"
 _MAGIC = b"\x89MCAP0\r\n"
 _WHOLE = 1 << 40
-"""Chunk size above the size of any block, so that each block is one chunk."""
+"""Chunk size limit. It exceeds the size of any block, so that each block becomes one chunk."""
 _NS = 1e9
 _LENGTH, _FIXED64, _FIXED32 = 2, 1, 5
-"""Wire types of Protobuf."""
+"""Wire types (binary encodings) of Protobuf."""
 
 
 class McapWriter(Writer):
@@ -97,7 +97,10 @@ class McapWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Rename a complete file. For an interrupted recording, copy the complete chunks."""
+        """Rename the growing file if it is complete.
+
+        If the recording was interrupted, write a new file with the complete chunks.
+        """
         with open(part, "rb") as stream:
             stream.seek(max(part.stat().st_size - len(_MAGIC), 0))
             complete = stream.read() == _MAGIC and part.stat().st_size > 2 * len(_MAGIC)
@@ -180,7 +183,7 @@ def _copy(part: Path, writer: Any) -> None:
 
 
 class Topic:
-    """Signals of one element as a Protobuf message with fixed byte offsets.
+    """Signals of one element, encoded as a Protobuf message with fixed byte offsets.
 
     Attributes:
         path: path of the topic.
@@ -240,7 +243,7 @@ class Topic:
 
 
 def topics(layout: Layout) -> list[Topic]:
-    """Return the topics of a recording, each with the signals of one element."""
+    """Return the topics of a recording. Each topic contains the signals of one element."""
     found: dict[str, Topic] = {}
     names: set[str] = set()
     for signal in layout.shapes:

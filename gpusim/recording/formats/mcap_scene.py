@@ -1,4 +1,4 @@
-"""Convert a stage to Foxglove messages: meshes in body frames, and cylinders for elements between two bodies."""
+"""Convert the drawn objects of a model to Foxglove messages: meshes, and cylinders for elements between two bodies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GROUND = (150, 150, 145, 255)
 
 
 class McapScene:
-    """All drawn objects of a model in one world.
+    """Foxglove messages for all drawn objects of a model in one world.
 
     Args:
         model: the model to draw.
@@ -88,7 +88,10 @@ class McapScene:
 
 
 def rounded(numbers: Array, dtype: str) -> Array:
-    """Return numbers as float64. With ``dtype`` "float32", round to float32, then to multiples of 2^-24."""
+    """Return numbers as float64, rounded if necessary.
+
+    With ``dtype`` "float32", round to float32, then to multiples of 2^-24.
+    """
     return numbers if dtype == "float64" else np.rint(numbers.astype(np.float32) * 2.0**24) * 2.0**-24
 
 

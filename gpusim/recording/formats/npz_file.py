@@ -51,7 +51,7 @@ class NpzWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Write the arrays of a growing file as NPZ. Only one block of one array is in memory at a time."""
+        """Write the arrays of a growing file as NPZ. The memory contains only one block of one array at a time."""
         with open(part, "rb") as stream:
             growing = _Growing(stream)
             with atomic_file(path) as file, _archive(file) as archive:
@@ -84,9 +84,9 @@ def _archive(file: BinaryIO) -> ZipFile:
 
 
 class _Lzma:
-    """Compressor of an entry of a ZIP file, faster than the LZMA compressor of zipfile.
+    """Compressor of one ZIP entry, which is faster than the LZMA compressor of zipfile.
 
-    The option ``lp`` of LZMA models each byte position of a number separately.
+    With LZMA's option ``lp``, each byte of a number gets a separate model.
     """
 
     _LC, _LP, _PB, _WINDOW = 0, 2, 2, 1 << 18
@@ -126,7 +126,7 @@ class _Growing:
         self.samples = sum(count for _, count in self._blocks)
 
     def _find(self) -> Iterator[tuple[int, int]]:
-        """Yield (file position of the first array, number of samples) for each complete block."""
+        """For each complete block, yield a pair: file position of the first array, and number of samples."""
         size, start = sum(self._sizes.values()), self._stream.tell()
         end = self._stream.seek(0, os.SEEK_END)
         while start + _COUNT.itemsize <= end:

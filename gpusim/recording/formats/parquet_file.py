@@ -1,8 +1,8 @@
 """Parquet files: a table with a row for each time and world, and a column for each number.
 
-A Parquet file without its end is not readable. The growing "file" is a folder of small Parquet files, one for
-each block of samples. Any Parquet reader can read the small files. Closing merges the files into one file, with a row
-group for each block.
+A Parquet file is only readable if its end is complete. The growing "file" is a folder of small Parquet files, one for
+each block of samples. Any Parquet reader can read the small files. At the end, :meth:`ParquetWriter.finish` merges the
+files into one file, with a row group for each block.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _table(block: Block, layout: Layout) -> Any:
 
 
 def _samples(table: Any, layout: Layout) -> tuple[Array, Array]:
-    """Return time (n,) and values (n, worlds, width) of a block."""
+    """Return time (n,) and values (n, worlds, width) from the table of a block."""
     worlds = len(layout.worlds)
     samples = len(table) // worlds
     columns = [table.column(k + 2).to_numpy() for k in range(layout.width)]

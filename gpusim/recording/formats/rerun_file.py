@@ -1,8 +1,8 @@
 """RRD files and streams for the Rerun viewer, with signals and all drawn objects over simulated time.
 
 The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, each world has a
-separate entity, such as ``/world_3/signals/joint/rail/position``. The poses are from the first recorded world. The
-growing file is an RRD file without its index.
+separate entity, such as ``/world_3/signals/joint/rail/position``. The recording contains the poses of the first
+recorded world only. The growing file is an RRD file without its index.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAGIC, _FILE_HEADER, _MESSAGE = b"RRF2", 12, struct.Struct("<QQ")
 _HEADER, _TIME = "/gpusim", "time"
 _STALL = 5.0
-"""Maximum time without growth of the file, s."""
+"""Time (s) without growth of the file after which writing fails."""
 _ANSWER = 10.0
 """Timeout for a viewer's answer, s."""
 
@@ -148,7 +148,7 @@ def _recording(layout: Layout, found: dict[str, list[tuple[Array, Array]]]) -> R
 
 
 def _whole(path: Path) -> int:
-    """Return the file size in bytes, not counting an incomplete last message."""
+    """Return the file size in bytes without an incomplete last message."""
     size, end = path.stat().st_size, _FILE_HEADER
     with path.open("rb") as file:
         while end + _MESSAGE.size <= size:
@@ -161,7 +161,7 @@ def _whole(path: Path) -> int:
 
 
 def _complete_chunks(path: Path) -> Iterator[Any]:
-    """Yield the chunks of a file."""
+    """Yield all complete chunks of a file."""
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError("it is not an RRD file")
@@ -179,7 +179,7 @@ def _complete_chunks(path: Path) -> Iterator[Any]:
 
 
 def _chunks(path: Path) -> Iterator[Any]:
-    """Return the chunks of a file in the order of the file."""
+    """Return the chunks of a file in their order in the file."""
     from rerun.chunk import RrdReader
 
     with warnings.catch_warnings():
@@ -198,7 +198,7 @@ def _chunks(path: Path) -> Iterator[Any]:
 
 
 def _paths(layout: Layout) -> dict[tuple[int, str], str]:
-    """Return the entity path for each pair (position in the list of recorded worlds, signal name)."""
+    """Return a dict from (index in the list of recorded worlds, signal name) to the entity path."""
     several = len(layout.worlds) > 1
     return {
         (k, name): entity(*([f"world_{world}"] if several else []), "signals", *name.split("."))

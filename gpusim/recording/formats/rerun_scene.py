@@ -1,6 +1,7 @@
-"""Convert a stage to entities of a Rerun recording.
+"""Convert the drawn objects of a model to entities of a Rerun recording.
 
-The stream contains each mesh once. Every sample contains the poses of bodies and of elements between two bodies.
+The stream contains each mesh once. Every sample contains the poses of all bodies, and of all elements between two
+bodies.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ _GROUND = (150, 150, 145, 255)
 
 
 def entity(*parts: str) -> str:
-    """Return the path of an entity from its parts, which may contain any characters."""
+    """Join names to the path of an entity. The names may contain any characters."""
     import rerun as rr
 
     return str(rr.new_entity_path(list(parts)))
 
 
 class RerunScene:
-    """All drawn objects of a model in one world.
+    """Rerun entities for all drawn objects of a model in one world.
 
     A mesh on a body is the entity ``/scene/BODY/NUMBER``. The pose of a mesh entity is relative to the body frame. An
     element between two bodies (spring, rope, cylinder) is the entity ``/scene/spans/NUMBER``.

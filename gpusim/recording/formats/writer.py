@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Writer(ABC):
     """Writer of one file format.
 
-    After :meth:`write` returns, :meth:`read` can read the block, even if the process is killed.
+    After :meth:`write` returns, the block is safe: :meth:`read` can read it, even if the process is killed.
 
     Args:
         part: path of the growing file (or folder), or the address of a viewer.
@@ -24,7 +24,7 @@ class Writer(ABC):
         model: model with the shapes of the bodies.
 
     Attributes:
-        poses: whether the format stores poses and shapes of bodies.
+        poses: True if the format stores poses and shapes of bodies.
     """
 
     poses: ClassVar[bool] = False
@@ -46,7 +46,7 @@ class Writer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Complete the growing file and close it. Further calls do nothing."""
+        """Complete the growing file and close it. A second call does nothing."""
 
     @staticmethod
     @abstractmethod
