@@ -82,7 +82,7 @@ def run_case(changes: dict[str, Any]) -> dict[str, float]:
         "slip_mm": 1e3 * biped_valve.slip(run),
         "load": load,
         "push_off_percent": 1e2 * biped_valve.push_off(run, angle, values["friction"], values["radius"]),
-        "margin_mm": 1e3 * biped_valve.least_margin(run),
+        "margin_mm": 1e3 * biped_valve.min_margin(run),
         "gap_mm": 1e3 * float(run["sim.joint_drift"].max()),
         "us_a_step": 1e6 * spent / steps_of(scene, sim),
         "real_time_factor": scene.duration / spent,

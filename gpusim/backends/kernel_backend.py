@@ -216,23 +216,20 @@ class KernelBackend(ABC):
         return self.memory.read_array("health_value")
 
     def newly(self, problem: str) -> bool:
-        """Return whether a world has a new problem since the last call, one of PROBLEMS."""
-        seen, self._seen[problem] = self._seen[problem], self._count(problem)
-        return self._seen[problem] > seen
-
-    def _count(self, problem: str) -> int:
-        """Return how often a kernel has counted a problem."""
-        return int(getattr(self, problem)[0])
+        """Return whether a world has a new problem since the last call. ``problem`` is one of PROBLEMS."""
+        seen = self._seen[problem]
+        count = self._seen[problem] = self.counters[problem].item()
+        return count > seen
 
     def release(self, worlds: Array) -> None:
         """Let worlds run again."""
         self.health[worlds] = 0
-        self.failed[0] = self._seen["failed"] = int(np.count_nonzero(self.health))
+        self.counters["failed"][0] = self._seen["failed"] = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
         """Stop the worlds that failed on another backend. ``words``: health words."""
         self.health[:], self.health_value[:] = words, values
-        self.failed[0] = self._seen["failed"] = int(np.count_nonzero(words))
+        self.counters["failed"][0] = self._seen["failed"] = int(np.count_nonzero(words))
 
     def fill_arguments(self) -> None:
         """Fill all kernel arguments."""
@@ -259,13 +256,14 @@ class KernelBackend(ABC):
             a[f"{actuator.name}_axis"] = bind(f"{actuator.name}_axis", axis.astype(np.int32))
             a[f"{actuator.name}_columns"] = bind(f"{actuator.name}_columns", columns.astype(np.int32))
         self.health = np.zeros(self.num_worlds, np.int32)
-        self.failed = np.zeros(1, np.int32)
         self.active = np.zeros(1, np.int32)
-        self.overflowed, self.inexact = (np.zeros(1, np.int32) for _ in range(2))
         self.health_value = np.zeros(self.num_worlds)
+        self.counters = {name: np.zeros(1, np.int32) for name in PROBLEMS}
         a["control"] = bind("control", self.memory.control)
-        for name in ("health", "health_value", "active", *PROBLEMS):
+        for name in ("health", "health_value", "active"):
             a[name] = bind(name, getattr(self, name))
+        for name, counter in self.counters.items():
+            a[name] = bind(name, counter)
         self.parameters.upload()
         self.sync_arguments()
 

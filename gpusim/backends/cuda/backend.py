@@ -94,6 +94,8 @@ class CudaBackend(KernelBackend):
             self._choose_shape()
             self._load_kernels()
             self.fill_arguments()
+            # The host counters are in pinned memory, to which the device copies its counters.
+            self.counters = {name: self._reported[k : k + 1] for k, name in enumerate(PROBLEMS)}
             needed = 0 if self._shape.shared else self._shape.tiles
             self._ensure_slabs(self.num_worlds if self.staged else needed)
 
@@ -199,10 +201,10 @@ class CudaBackend(KernelBackend):
         return self._fused_module
 
     def _ensure_slabs(self, count: int) -> None:
-        old = self.memory.arrays.get("slab")
-        if old is None or old.size < count * self.layout.size:
-            self.memory.arrays["slab"] = self.memory.cupy.zeros(max(count, 1) * self.layout.size, np.uint8)
-            self.arguments["slab"] = int(self.memory.arrays["slab"].data.ptr)
+        memory, size = self.memory, max(count, 1) * self.layout.size
+        if "slab" not in memory.arrays or memory.arrays["slab"].size < size:
+            memory.arrays["slab"] = memory.cupy.zeros(size, np.uint8)
+            self.arguments["slab"] = int(memory.arrays["slab"].data.ptr)
             self.sync_arguments()
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
@@ -474,12 +476,11 @@ class CudaBackend(KernelBackend):
             self.memory.bind_array(f"initial_{name}", initial.arrays[name])
         return self.memory.cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
-    def _count(self, problem: str) -> int:
-        """Return how often a kernel has counted a problem, as far as the host knows."""
-        number = PROBLEMS.index(problem)
+    def newly(self, problem: str) -> bool:
+        """Return whether a world has a new problem since the last call, as far as the host knows."""
         if problem == "overflowed" and self.config.strict:
-            self._reported[number] = self.memory.read_array(problem)[0]
-        return int(self._reported[number])
+            self.counters[problem][:] = self.memory.read_array(problem)
+        return super().newly(problem)
 
     def make_plan(self) -> None:
         """Make the plan of staged launches for the current settings."""
@@ -492,7 +493,7 @@ class CudaBackend(KernelBackend):
             self.memory.follow_stream()
             self.memory.arrays["health"].set(words)
             self.memory.arrays["health_value"].set(values)
-            self._reported[0] = self._seen["failed"] = int(np.count_nonzero(words))
+            self.counters["failed"][0] = self._seen["failed"] = int(np.count_nonzero(words))
             self.memory.arrays["failed"].fill(self._seen["failed"])
 
     def release(self, worlds: Array) -> None:
