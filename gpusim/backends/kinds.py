@@ -37,7 +37,7 @@ def own_kinds(kinds: Kinds) -> Kinds:
 
 
 def own_file(kind: ActuatorType) -> str:
-    """Return the file name of the source with the kernels of a custom kind."""
+    """Return the file name of the source that contains the kernels of a custom actuator kind."""
     return f"{OWN_FOLDER}/{kind.name}.cuh"
 
 

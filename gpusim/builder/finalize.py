@@ -42,7 +42,7 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Number of the pseudo-coordinate "length of a rod"."""
+"""Coordinate index for the length of a rod, which is not a joint coordinate."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
@@ -252,7 +252,7 @@ def _group(
 
 
 def _number_clamped(groups: list[Group]) -> None:
-    """Number the actuators with an effort limit on each axis row, in the order of the kernels."""
+    """Number the actuators with an effort limit, separately for each axis row, in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:

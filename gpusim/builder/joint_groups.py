@@ -29,7 +29,7 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model, with marked constraints for the colored solver, and the config.
+    """Return the model, in which the constraints for the colored solver are marked, and the config.
 
     Raises:
         ModelError: two joints of a connected group have different values of ``solver``.

@@ -408,7 +408,7 @@ class CudaBackend(KernelBackend):
 
     @contextmanager
     def capture(self) -> Iterator[None]:
-        """Finish all work of the host before the capture.
+        """Finish all work on the host, and then let the ``with`` block capture launches.
 
         Inside the ``with`` block, calls that need the host raise an error. See ``Simulation.capture``.
         """
@@ -475,7 +475,7 @@ class CudaBackend(KernelBackend):
         return self.memory.cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
     def _count(self, problem: str) -> int:
-        """Return how often a kernel has counted a problem, as far as the host knows."""
+        """Return how often the kernels found a problem, as far as the host knows."""
         number = PROBLEMS.index(problem)
         if problem == "overflowed" and self.config.strict:
             self._reported[number] = self.memory.read_array(problem)[0]
