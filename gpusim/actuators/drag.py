@@ -111,7 +111,7 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
     Args:
         viscous, quadratic: factors of the velocity and of the squared velocity along the axes of the box.
-        response: velocity change in one kick per unit of force or torque.
+        response: velocity change in one velocity update (kick), per unit of force or torque.
         box: axes of the box.
         last, change: velocity at the last half step, and velocity change from the last half step to t (world frame).
     """

@@ -67,7 +67,7 @@ class Memory(Protocol):
         """
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask in device memory that the backend can use."""
+        """Return whether ``worlds`` is a mask in device memory, in a form that the backend accepts."""
 
     def pull_parameters(self) -> None:
         """Copy parameters that were written on a device to the host."""

@@ -264,7 +264,7 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 
 
 def clock_of(case: Case, backend: str) -> Clock:
-    """Return the clock that times a case.
+    """Return the clock function that measures the times of a case.
 
     The times of piles on one CPU thread are CPU times of the process. All other times are wall times.
     """

@@ -35,7 +35,7 @@ PAIRS_PER_OBJECT = 8
 
 @dataclass(frozen=True)
 class Case:
-    """Case of a benchmark.
+    """One case of a benchmark: a model and its settings.
 
     Attributes:
         workload: name of the workload that contains the case.

@@ -99,7 +99,7 @@ def initial_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def initial_activation(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial activation of a command, or the initial value of a command without an activation."""
+    """Return the initial activation of a command, or its initial value if it has no activation."""
     command_map = map_of(spec, command)
     if command_map is None or not command_map.has_activation:
         return initial_command(spec, command)

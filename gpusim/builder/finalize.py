@@ -185,7 +185,7 @@ def _reserve_keys(bound: dict[str, str], element: str, item: OperatorInput) -> N
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Add columns for operator inputs of diagrams, after the columns for actuators."""
+    """Add a column to ``controls`` for each operator input of a diagram, and return the default values."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []

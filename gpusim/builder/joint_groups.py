@@ -53,7 +53,7 @@ def swept_constraints(model: Model) -> Array:
 
 
 def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
-    """Return the groups of constraints that are connected by dynamic bodies.
+    """Return groups of constraint indices. Constraints that share a dynamic body are in one group.
 
     Args:
         bodies: bodies of each constraint (constraints, slots).

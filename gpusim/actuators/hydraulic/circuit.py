@@ -264,7 +264,7 @@ class CircuitSolve:
         return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Compute the pressures at the consumers' velocities, and the slopes M of the pressures."""
+        """Compute the pressures p^ and the matrix M at the consumers' velocities v^."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         unsettled = np.ones(self.worlds, bool)

@@ -62,7 +62,7 @@ class CircuitNow:
         return self.control[:, group.control[name]]
 
     def _chambers(self, now: StateReader) -> list[tuple[int, Array, Array]]:
-        """Return node, signed area (m2) and integrated stroke (m) of every cylinder chamber, (num_worlds,) each."""
+        """Return (node index, signed area in m2, integrated stroke in m) for every cylinder chamber."""
         found = []
         for kind, n in self.parts.consumers:
             group = self.groups[kind]

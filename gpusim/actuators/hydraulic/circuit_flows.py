@@ -173,7 +173,7 @@ class Flows:
 
 
 def poppet_target(work: StepBuffers, group: Group, n: int, node_index: Array, p: Array, branch: Branch) -> Array:
-    """Return the steady opening (0 to 1) of a poppet at the current pressures.
+    """Return the opening (0 to 1) that a poppet approaches at the current pressures.
 
     For a counterbalance valve, the opening depends on the load pressure and the pilot pressure.
     """

@@ -245,7 +245,7 @@ class CudaMemory(KernelMemory):
         return cupy.where(cupy.from_dlpack(worlds), cupy.arange(self.num_worlds, dtype=np.int32), np.int32(-1))
 
     def side_by_side(self, parts: list[Any], count: int) -> Any:
-        """Join arrays of ``count`` worlds as columns of one float64 array on the device."""
+        """Join arrays side by side into one float64 array on the device, with ``count`` rows (one per world)."""
         cupy = self.cupy
         columns = [cupy.from_dlpack(x) if is_on_device(x) else cupy.asarray(x) for x in parts]
         return cupy.concatenate([cupy.broadcast_to(x, (count, x.shape[1])) for x in columns], axis=1).astype(np.float64)

@@ -57,7 +57,7 @@ class Nvrtc(Protocol):
 
 @cache
 def load_nvrtc(major: int | None = None) -> Nvrtc:
-    """Return the NVRTC of this computer.
+    """Load the NVRTC library that is installed on this computer.
 
     Args:
         major: required major version, or None for any version.
