@@ -111,7 +111,7 @@ _FUNCTIONS = {
     "run_clock": "gpusim.cosim.clock",
     "sweep": "gpusim.sweeps.sweep",
 }
-"""Modules of the functions that are imported on first use."""
+"""Name -> module of each function that gpusim imports on first use."""
 
 
 def __getattr__(name: str) -> Any:

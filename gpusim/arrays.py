@@ -35,7 +35,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def on_host(value: Any) -> Any:
-    """Return a NumPy copy of an array on a GPU. Return any other value unchanged, but without PyTorch's gradients."""
+    """Return a NumPy copy of an array on a GPU. Return any other value unchanged, but detach PyTorch tensors."""
     if hasattr(value, "detach"):  # PyTorch
         value = value.detach()
     if not is_on_device(value):

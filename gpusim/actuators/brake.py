@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver solves Coulomb's law together with the joint constraints. A braked machine does not creep, unlike
-a machine that a velocity servo holds.
+The solver solves Coulomb's law together with the joint constraints. A brake holds a machine at rest. A velocity servo
+lets the machine creep.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Brake(JointActuator):
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings: a pedal from 0 to 1. The builder sets the safe value."""
+        """Return the operator settings of the command: a pedal, 0 to 1. The builder sets the safe value."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def check(self, group: Group) -> None:
@@ -72,7 +72,7 @@ class Brake(JointActuator):
         group.check_signs(not_negative=("torque",))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add dry friction, proportional to the mean of the command over the velocity update (kick)."""
+        """Add dry friction proportional to the command, averaged over the velocity update (kick)."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 
@@ -90,8 +90,8 @@ def add_brake(
     """Add a brake on a joint coordinate.
 
     ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal ``brake.<label>.force``
-    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. To model a clutch, add a brake on a
-    tendon over the two shafts.
+    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. To model a clutch, add a tendon that
+    connects the two shafts, and a brake on the tendon.
 
     Args:
         joint: joint index.
@@ -99,8 +99,8 @@ def add_brake(
         axis: index of the joint coordinate.
         command: initial command, 0 to 1.
         label: unique name.
-        safe: command in an emergency stop, 0 to 1. Default: 1 on a joint, and 0 on a tendon, so that a stop opens
-            clutches. Set ``safe=0.0`` for a clutch on a joint, and ``safe=1.0`` for a brake on a tendon.
+        safe: command in an emergency stop, 0 to 1. Default: 1 on a joint, and 0 on a tendon, so that an emergency stop
+            opens clutches. Set ``safe=0.0`` for a clutch on a joint, and ``safe=1.0`` for a brake on a tendon.
 
     Returns:
         The index of the actuator.

@@ -4,9 +4,9 @@
 
 tau is the rotor torque. u is the command. w is the rotor speed, r times the joint velocity. M_s is the stall torque.
 w_idle is the no-load speed. t_m is the mechanical time constant. T_e is the electrical time constant. r is the gear
-ratio. The force law of the joint's axis row includes the inertia and the torque of the rotor. Torque and speed are
-implicit, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a step of h_prev s is the
-solution of
+ratio. The force law of the joint's axis row includes the inertia and the torque of the rotor. The scheme is implicit in
+torque and speed, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a step of h_prev
+s is the solution of
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
@@ -234,7 +234,7 @@ def add_dc_motor(
 
 @builder_method
 def add_torque_motor(self: ModelBuilder, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-    """Add an ideal motor without inertia and lag. The torque does not depend on the speed.
+    """Add an ideal motor without inertia or lag. The torque does not depend on the speed.
 
     ``sim.control[label]`` is the fraction of the maximum torque, -1 to 1.
 

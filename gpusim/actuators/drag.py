@@ -1,7 +1,7 @@
 """Drag of a body in a fluid: MuJoCo's inertia-box model, for air, water, wind and damping of free bodies.
 
-The drag acts on a box with edges b along the principal axes of the body. Force F and torque T along axis k, with the
-other axes i and j:
+The drag acts on a box with the edge lengths b along the principal axes of the body. Force F and torque T along axis k,
+with the other axes i and j:
 
     F_k = -(3 pi d mu + rho b_i b_j |v_k| / 2) v_k
     T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
@@ -30,7 +30,7 @@ from gpusim.typing import Array, Vector
 
 _XYZ = ("x", "y", "z")
 SHARE_OF_STOP = 0.5
-"""Fraction of the speed per velocity update (kick) above which the model reduces the drag."""
+"""The model reduces a drag that would remove more than this fraction of the speed in one velocity update (kick)."""
 
 
 @register
@@ -111,7 +111,7 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
     Args:
         viscous, quadratic: factors of the velocity and of the squared velocity along the axes of the box.
-        response: velocity change in one kick per unit of force or torque.
+        response: velocity change in one velocity update (kick), per unit of force or torque.
         box: axes of the box.
         last, change: velocity at the last half step, and velocity change from the last half step to t (world frame).
     """
@@ -123,12 +123,12 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
 
 def _excess(factor: Array, response: Array) -> Array:
-    """Return the removed fraction of the speed minus SHARE_OF_STOP, or 0 below SHARE_OF_STOP."""
+    """Return max(0, r - SHARE_OF_STOP), where r is the fraction of the speed that the drag would remove."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
 
 def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return (value at the last half step, change until t) for the velocity and for the angular velocity."""
+    """Return two pairs, for velocity and angular velocity: the value at the last half step, and the change until t."""
     state, last = work.state.arrays, work.twist_before[:, bodies].astype(np.float64)
     older = state["velocity_before"][:, bodies].astype(np.float64)
     before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)
@@ -160,7 +160,7 @@ def add_drag(
         body: body index.
         density: density of the fluid (kg/m3): 1.2 for air, 1000 for water.
         viscosity: dynamic viscosity of the fluid (Pa s): 1.8e-5 for air, 1e-3 for water.
-        size: edges of the box along the axes of the body frame (m). Default: the box along the principal axes that
+        size: edge lengths of a box along the axes of the body frame (m). Default: the box along the principal axes that
             has the mass and the inertia of the body, as in MuJoCo.
         wind: velocity of the fluid in the world frame (m/s).
         label: unique name.

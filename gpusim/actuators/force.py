@@ -52,7 +52,7 @@ def read_scale(group: Group, now: StateReader) -> Array:
 
 @register
 class Force(ActuatorType):
-    """Force at a point of a body, and torque on the body, with one command."""
+    """Force at a point of a body, and torque on the body, both scaled by one command."""
 
     name: ClassVar[str] = "force"
     kernel_file: ClassVar[str] = "force.cuh"
@@ -71,7 +71,7 @@ class Force(ActuatorType):
     )
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the parameters, with the point relative to the center of mass."""
+        """Return the actuator, with the point relative to the center of mass."""
         com = bodies[spec.params["body"]].com
         point = {f"point_{c}": spec.params[f"point_{c}"] - com[k] for k, c in enumerate(_XYZ)}
         return replace(spec, params=spec.params | point)
@@ -85,11 +85,11 @@ class Force(ActuatorType):
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, because the load has no axis row."""
+        """Return the index of the body instead of an axis row, because a load on a body has no axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
-        """Add the force, its torque about the center of mass, and the torque."""
+        """Add the force, the torque of the force about the center of mass, and the applied torque."""
         force = _world_vector(group, work, "force")
         arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
         add_columns(work.force, group.axis, force)
@@ -123,7 +123,7 @@ class Torque(ActuatorType):
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, because the load has no axis row."""
+        """Return the index of the body instead of an axis row, because a load on a body has no axis row."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
@@ -150,7 +150,7 @@ def add_force(
     at: Vector | None = None,
     torque: Vector = (0.0, 0.0, 0.0),
 ) -> int:
-    """Apply a force and an optional torque to a body. ``sim.control[label]`` is the common factor (initially 1).
+    """Apply a force and an optional torque to a body. ``sim.control[label]`` scales both (initially 1).
 
     Args:
         body: body index.

@@ -1,4 +1,4 @@
-"""Actuators on a joint coordinate for controllers: a force or torque, and a servo with feed-forward.
+"""Actuators for controllers, on a joint coordinate: a force or torque, and a servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
@@ -60,14 +60,13 @@ class JointDrive(JointActuator):
     turns: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return the initial target of a position command, else 0."""
+        """Return the initial target for a position command, and 0 for any other command."""
         return float(spec.params.get(f"first_{name}", 0.0))
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.
 
-        In an emergency stop, the safe value is 0 for efforts and velocities, and the current position for position
-        commands.
+        An emergency stop sets efforts and velocities to 0, and position commands to the current position.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)

@@ -81,7 +81,7 @@ class MatrixSpring(ActuatorType):
         return [maker.joint_axis(spec.params["joint"], axis) for axis in range(SIZE)]
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a matrix is not positive semidefinite, or a coordinate has no stiffness or damping."""
+        """Raise ModelError if a matrix is not positive semidefinite, or a motion has neither stiffness nor damping."""
         for number, spec in enumerate(group.specs):
             k, c = matrix(group, "k", number), matrix(group, "c", number)
             for name, values in (("stiffness", k), ("damping", c)):

@@ -13,8 +13,8 @@ al. 2013):
 With ``tausmooth``, the time constant changes smoothly for small abs(u - a). The Runge-Kutta method of order 4
 integrates the activation, without overshoot at any step size.
 
-The force is implicit in the velocity, and therefore stable at any step size. To conserve elastic energy, the passive
-force is the mean over the motion in a velocity update (kick).
+The force is implicit in the velocity, and therefore stable at any step size. To conserve elastic energy, the solver
+averages the passive force over the motion in a velocity update (kick).
 """
 
 from __future__ import annotations
@@ -277,14 +277,15 @@ def add_muscle(
     """Add a muscle on a joint coordinate or a tendon, as in MuJoCo.
 
     ``sim.control[label]`` is the excitation, 0 to 1. The length of the muscle is gear times the coordinate. The muscle
-    pulls, which shortens the length. For a muscle along a line between points, use a distance joint or a tendon.
+    pulls in the direction of decreasing length. For a muscle along a line between points, use a distance joint or a
+    tendon.
 
     Args:
         joint: joint or tendon index.
         peak_force: active force at full activation, optimum length and zero velocity (N).
         length_range: (minimum, maximum) of the length within the joint limits (m), like MuJoCo's ``lengthrange``.
-        gear: length per coordinate: moment arm (m/rad) of a rotation. With a negative gear, the muscle pulls towards
-            larger coordinates.
+        gear: muscle length per coordinate. For a rotation, the gear is the moment arm (m/rad). With a negative gear,
+            the muscle pulls towards larger coordinates.
         operating_range: normalized lengths (length divided by optimum length) at the ends of ``length_range``.
         timeconst: time constants of a rising and a falling activation (s).
         tausmooth: width of the range of ``u - a`` (excitation minus activation) in which the time constant changes

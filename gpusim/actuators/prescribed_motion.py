@@ -1,7 +1,7 @@
 """Prescribed motion: a joint coordinate follows a path x(t), with unlimited force.
 
 Commands describe the path at the start of a step: position x, velocity v, acceleration a. j is the change of a since
-the last step, divided by the step size. A substep lasts from s to s + h after the start. In this
+the last step, divided by the step size. A substep lasts from s to s + h after the start of the step. In this
 substep, the coordinate q moves at the rate u*. u* is the mean rate of the path plus a correction over the remaining n
 substeps:
 
@@ -39,11 +39,11 @@ from gpusim.typing import Array
 STIFFNESS = 1e7
 """D divided by the total inertia of all bodies."""
 SMOOTH_RATE, SMOOTH_WAY = 0.05, 0.02
-"""Maximum errors of v and x on a path with the jerk j, divided by j dt^2 and j dt^3."""
+"""Maximum velocity error / (j dt^2), and maximum position error / (j dt^3), on a path with the jerk j."""
 JUMP_SPEED = 20.0
 """Speed above which the motion counts as a jump (m/s or rad/s)."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
-"""Maximum velocity and acceleration in control panels (m and rad, s)."""
+"""Maximum velocity (m/s or rad/s) and acceleration (m/s2 or rad/s2) in control panels."""
 
 
 def read_target(group: Group, now: StateReader) -> Array:
@@ -137,7 +137,7 @@ class PrescribedMotion(JointActuator):
             work.add_law(group, slope * self._rate(group, work), slope)
 
     def advance(self, group: Group, work: Any) -> None:
-        """Add the motion's impulse in this substep to the mean force over the step."""
+        """Add the impulse of this substep to the mean force of the motion over the step."""
         state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
         rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
         total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))
@@ -151,7 +151,7 @@ class PrescribedMotion(JointActuator):
         group.state["jerk"] = np.where(begins, self._jerk(group, work), group.state["jerk"])
 
     def jump(self, group: Group, work: Any) -> Array:
-        """Return the distance (m or rad) to the path at the start of a step, or 0 if the speed is below JUMP_SPEED."""
+        """Return the jump of the path (m or rad) at the start of a step, or 0 if the jump speed is below JUMP_SPEED."""
         done, count = work.state.arrays["sensed_substeps"][:, None], work.config.substeps
         distance = np.abs(work.control[:, group.control["position"]] - work.axis_position[:, group.axis])
         begins = (done == 0) | (done >= count)
@@ -165,8 +165,8 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
     ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands ``<label>.velocity`` and
     ``<label>.acceleration`` are the velocity and acceleration at the start of the step. Write all three commands before
     each step, or use a diagram with the block ``trajectory``, or ``gpusim.command_schedule.follow_paths``. Errors are
-    of second order in dt. A jump of the path (more than 20 m/s or rad/s) takes one step, with unlimited force. The
-    simulation warns about the first jump.
+    of second order in dt. The coordinate follows a jump of the path (more than 20 m/s or rad/s) in one step, with
+    unlimited force. The simulation warns about the first jump.
 
     Args:
         joint: joint index. On a prismatic joint to the world, the body moves like a kinematic body, but with correct

@@ -16,15 +16,15 @@ from gpusim.description.actuator_kinds import ActuatorType, Group, StepBuffers
 from gpusim.typing import Array
 
 ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
-"""Newton's method in ``solve_alone``: maximum number of iterations, and tolerances relative to step and velocity."""
+"""Newton's method in ``solve_alone``: maximum iterations, and tolerances relative to velocity change and velocity."""
 KEPT = 0.2
-"""Relative change of the slope of a row above which the solver updates the slope and factors the matrix again."""
+"""If a row's slope changes by more than this fraction, the solver updates the slope and factors the matrix again."""
 SWINGING, MIN_SHARE = 0.5, 0.05
-"""Fractions of the previous change and of the velocity above which a reversed change counts as oscillation."""
+"""A reversed change is an oscillation if it exceeds these fractions of the previous change and of the velocity."""
 
 
 class RefittedLaw(ActuatorType, ABC):
-    """Base class of actuators on one axis row with an impulse that decreases with the row velocity u+."""
+    """Base class of actuators on one axis row. The impulse decreases with the row velocity u+."""
 
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
@@ -42,7 +42,7 @@ class RefittedLaw(ActuatorType, ABC):
         Args:
             group, work: actuators with the force law, and buffers of the running step.
             guess: row velocity from the solver (num_worlds, n).
-            given: the solver's impulse for the row velocity ``guess``.
+            given: impulse that the solver used to compute the row velocity ``guess``.
             others: sum of the slopes of all other force laws on the row, which reduces the row's response.
         """
         response = work.response[:, group.axis].astype(np.float64)

@@ -29,9 +29,9 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 _FREE_RANGE = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Half of the range in control panels for a position without limits (m). The value for rotations is pi rad."""
+"""Control panels show this position range on both sides of 0, if the joint has no limits (m). Rotations: pi rad."""
 _FREE_SPEED = {TRANSLATION: 1.0, DISTANCE: 1.0}
-"""Maximum velocity in control panels (m/s). The value for rotations is pi rad/s."""
+"""Maximum velocity that control panels show (m/s). Rotations: pi rad/s."""
 
 
 def read_target(group: Group, now: StateReader) -> Array:
@@ -127,7 +127,7 @@ class Servo(JointActuator):
 
 
 def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
-    """Return the range in control panels: joint limits (default: +-``free``), extended to the initial target."""
+    """Return the control panel range: joint limits (default: +-``free``), extended to include the initial target."""
     params = model.joints[joint].params
     lower, upper = (
         float(np.ravel(params[name])[axis]) if name in params else math.inf for name in ("limit_lower", "limit_upper")
@@ -177,7 +177,8 @@ def add_servo(
         label: unique name.
         command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp
             targets. Control panels then show the joint limits, or +-pi rad or +-1 m without limits. For a velocity
-            servo, control panels show +-pi rad/s or +-1 m/s. If necessary, they extend the range to the initial target.
+            servo, control panels show +-pi rad/s or +-1 m/s. Control panels extend the range if the initial target is
+            outside.
 
     Returns:
         The index of the actuator.

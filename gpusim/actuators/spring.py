@@ -71,7 +71,7 @@ def read_force(group: Group, now: StateReader) -> Array:
 
 
 def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, ...]:
-    """Return the readings of springs on lines or on joint coordinates."""
+    """Return the readings of a spring type: length or angle, and force or torque."""
     law = f"w.{kind}_stiffness(i), w.{kind}_damping(i), w.{kind}_rest_length(i)"
     return (
         Reading("length", unit, length, read_length, f"*out = axis_value(w, w.{kind}_axis()[i]);"),
@@ -145,7 +145,7 @@ def line_params(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> dict[str, Any]:
-    """Return the checked end points of an actuator. ``at_a`` and ``at_b`` are points in the world frame."""
+    """Check and return the end points of an actuator. ``at_a`` and ``at_b`` are points in the world frame."""
     a, b = builder.check_body(element, "body_a", body_a), builder.check_body(element, "body_b", body_b)
     if a == b:
         raise validate.fail(element, "both ends are on the same body", "attach it to two different bodies")

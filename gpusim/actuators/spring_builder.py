@@ -40,13 +40,14 @@ def add_spring(
         point_a, point_b: attachment points in the body frames (m). Default: origins of the body frames.
         stiffness: spring stiffness (N/m).
         damping: damping coefficient (N s/m), or a pair (bound, rebound) for shortening and lengthening. Alternatively,
-            2 to 16 rows (lengthening velocity in m/s, force against the motion in N). Velocities must increase, forces
-            must not decrease, and one row must be (0, 0).
+            a table with 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). From row to row,
+            velocities must increase and forces must not decrease. One row must be (0, 0).
         rest_length: length without force (m). Default: 0.
         label: unique name. The signals are ``spring.<label>.length`` and ``spring.<label>.force``.
         preload: alternative to ``rest_length``: force that pushes the points apart in the current body poses (N).
         table: alternative to the stiffness: 2 to 16 rows (length in m, force that pushes the points apart in N).
-            Lengths must increase, and forces must not increase. Interpolation and extrapolation are linear.
+            From row to row, lengths must increase and forces must not increase. Interpolation and extrapolation are
+            linear.
         bump: soft stop that pushes when the spring is short.
         droop: soft stop that pulls when the spring is long.
         at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), at the current body poses.
@@ -122,7 +123,7 @@ def add_torsion_spring(
 
 
 def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
-    """Return the distance of the end points in the initial poses (m)."""
+    """Return the distance between the end points in the initial poses (m)."""
     a, b = (
         point if body < 0 else builder.bodies[body].xform.apply(point)
         for body, point in ((params["body_a"], params["point_a"]), (params["body_b"], params["point_b"]))
@@ -143,7 +144,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
 def _law_params(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
-    """Return the parameters of a linear spring, or of a strut if needed."""
+    """Return the parameters of a linear spring, or of a strut with stops, tables or separate damping in rebound."""
     plain = np.ndim(np.array(damping, dtype=object)) == 0
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)

@@ -1,9 +1,9 @@
 """Struts: spring-dampers with end stops, separate damping for compression and rebound, and tables of forces.
 
 The force F along the coordinate x is a sum of *pieces*. A piece is c0 + c1 y + c3 y^3 with y = x - at. Each piece has a
-separate ``at`` and a separate interval of x. Pieces are the spring, the stops and the linear segments of a table. No
-piece increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of the last and the
-next step,
+separate ``at`` and a separate interval of x. Pieces are the spring, the stops and the linear segments of a table. The
+force of a piece never increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of
+the last and the next step,
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
@@ -12,7 +12,7 @@ Springs conserve energy at any stiffness, even with corners of the force law. Th
 velocity at t_n.
 
 In each pass, the solver replaces the nonlinear force law by a line (refitted_law.py). With ``scheme="semi_implicit"``,
-spring and damper act with their forces at the end of the step.
+the forces of spring and damper are the forces at the end of the step.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ _TABLES = (
     ),
 )
 NUMBERS = {f"STRUT_{name.upper()}": at for at, (name, _, _) in enumerate((*_OWN, *_TABLES))}
-"""Indices of the parameters, for the kernels."""
+"""Index of each parameter by its name in the kernels."""
 
 
 _ROTATIONAL_UNITS = {"m": "rad", "N": "N m", "N/m": "N m/rad", "N s/m": "N m s/rad", "m/s": "rad/s", "-": "-"}
 
 
 def _parameters(rotational: bool) -> tuple[Parameter, ...]:
-    """Return the parameters of struts on lines, or on joint coordinates."""
+    """Return the parameters of struts: on joint coordinates if ``rotational``, else between two points."""
     return tuple(
         Parameter(
             name,
@@ -91,12 +91,12 @@ def _parameters(rotational: bool) -> tuple[Parameter, ...]:
 
 
 Piece = tuple[Array | float, ...]
-"""Piece c0 + c1 y + c3 y^3, y = x - at, of a force for lower <= x < upper. Arrays are (1 or num_worlds, n)."""
+"""Piece of a force: c0 + c1 y + c3 y^3 with y = x - at, for lower <= x < upper. Arrays are (1 or num_worlds, n)."""
 
 
 @dataclass(frozen=True)
 class BumpStop:
-    """Soft stop of a spring, with the force stiffness d (1 + (d/length)^2) at a compression d of the stop.
+    """Soft stop of a spring. If the stop is compressed by d, the force is stiffness d (1 + (d/length)^2).
 
     Attributes:
         at: length of the spring (m), or joint coordinate (rad or m), at which the stop begins to act.

@@ -26,9 +26,9 @@ from gpusim.typing import Array
 
 BACKENDS = ("auto", "cuda", "native", "numpy")
 WORLDS_A_THREAD = 32
-"""Minimum number of worlds per CPU thread for which "auto" chooses a GPU for any model."""
+"""With at least this many worlds per CPU thread, "auto" chooses a GPU for any model."""
 WIDE_PAIRS = 4096
-"""Minimum pair capacity per world for which "auto" chooses a GPU for few worlds."""
+"""With at least this pair capacity per world, "auto" can choose a GPU even for few worlds."""
 
 
 def choose_backend(
@@ -77,7 +77,7 @@ def automatic_backend(few: str = "") -> tuple[str, str]:
 
 
 def worlds_for_gpu() -> int:
-    """Return the number of worlds from which "auto" chooses a GPU for every model."""
+    """Return the minimum number of worlds for which "auto" chooses a GPU for every model."""
     return WORLDS_A_THREAD * thread_count()
 
 

@@ -17,7 +17,7 @@ from gpusim.reference.rotors import MAX_NUTATION, rotors
 from gpusim.typing import Array
 
 MORE_SWITCHES = 10
-"""Factor for ``iterations`` that a warning recommends."""
+"""Factor by which a warning recommends to increase the number of iterations."""
 
 KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS, SPINS)
 
@@ -39,7 +39,7 @@ class AccuracyWatch:
 
     @property
     def word(self) -> Array:
-        """Return the problems of each world as a sum of the bits in KINDS (num_worlds,)."""
+        """Return one integer per world, with one bit for each problem of KINDS (num_worlds,)."""
         return np.asarray(self._backend.memory.read_state().arrays["inexact"])
 
     def check(self) -> None:
@@ -104,7 +104,7 @@ class AccuracyWatch:
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
     def _settling(self) -> str:
-        """Return the reason if solves end before convergence, and the setting to change."""
+        """Return the end of a message: why solves did not converge, and the setting to change."""
         c = self._config
         if not c.direct:
             return f"; give more iterations: SolverConfig(iterations={2 * c.iterations})"

@@ -49,7 +49,7 @@ class BackgroundBuild:
 
 @cache
 def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
-    """Return the queue of builds."""
+    """Return the queue of builds that wait to run in the background."""
     waiting: queue.SimpleQueue[BackgroundBuild] = queue.SimpleQueue()
 
     def work() -> None:

@@ -13,7 +13,7 @@ _NAMED = 3
 
 
 class BadCommands:
-    """Part of a message about a failed world, which lists the non-finite commands of the world.
+    """Writer of the part of a message that lists the non-finite commands of a failed world.
 
     Args:
         model: the model of the simulation.

@@ -46,7 +46,7 @@ class Memory(Protocol):
 
     @property
     def state(self) -> State:
-        """Return the state on the host, which the caller may change."""
+        """Return the state on the host. The caller may change the state."""
 
     def read_state(self) -> State:
         """Return the state on the host for reading only."""
@@ -67,7 +67,7 @@ class Memory(Protocol):
         """
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask in device memory that the backend can use."""
+        """Return whether ``worlds`` is a mask in device memory, in a form that the backend accepts."""
 
     def pull_parameters(self) -> None:
         """Copy parameters that were written on a device to the host."""
@@ -76,7 +76,7 @@ class Memory(Protocol):
         """Register an additional state array that the step does not use."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array (worlds, n), in the memory that :meth:`to_device` uses."""
+        """Return n columns of a state array (worlds, n), on the host or the device like :meth:`to_device`."""
 
     def to_device(self, array: Array) -> Any:
         """Convert an array to the type that :meth:`gpusim.Simulation.read` returns."""
@@ -104,7 +104,7 @@ class Backend(Protocol):
         """Run ``n`` steps of ``dt`` seconds. Call ``check`` when worlds may have failed."""
 
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
-        """Return a function that runs many steps in one call, or None if the caller runs the steps one by one.
+        """Return a function that runs many steps in one call, or None if the caller must run the steps one by one.
 
         The function returns True if a world failed.
         """
@@ -131,16 +131,16 @@ class Backend(Protocol):
     def invalidate(self, initial: bool = False) -> None:
         """Invalidate the results of stage forward after a write to the state.
 
-        ``initial``: also invalidate copies of the reset state, after a write to the reset state.
+        ``initial``: also invalidate copies of the reset state, because the reset state was written.
         """
 
     def restore(self, initial: State, worlds: Any) -> None:
         """Reset worlds to ``initial`` and the default commands. The CUDA backend also accepts a device mask."""
 
     def written(self, names: Iterable[str], worlds: Array, kind: str | None = None) -> None:
-        """Update parameters after a write in ``worlds``, and all values that depend on the parameters.
+        """Update the backend after parameters were written in ``worlds``, including all dependent values.
 
-        ``kind``: kind of the actuators with these parameters, or None for parameters of the model.
+        ``kind``: actuator kind of the parameters, or None for parameters of the model.
         """
 
     def write_operations(self, operations: Array, values: Any, worlds: Any) -> bool:
@@ -158,7 +158,7 @@ class Backend(Protocol):
         """
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None] | None]:
-        """Return an array (num_worlds, width), and a function that runs the kernels that fill the array.
+        """Return an array for signals (num_worlds, width), and a function that runs kernels to fill the array.
 
         The function is None if NumPy fills the array.
 
@@ -170,7 +170,7 @@ class Backend(Protocol):
         """
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
-        """Return a function that samples a diagram, or None if the caller samples the diagram with NumPy."""
+        """Return a function that samples a diagram, or None if the caller must sample the diagram with NumPy."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
         """Return the quarantine.

@@ -80,5 +80,5 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
 
 
 def as_bits(values: Array) -> Array:
-    """Return 32-bit masks as int32 numbers."""
+    """Return the bits of 32-bit masks as int32 numbers."""
     return values.astype(np.uint32).view(np.int32)

@@ -29,12 +29,12 @@ GREATEST_SPEED = 1e9
 
 
 def _checked(group: Group) -> list[str]:
-    """Return the variables of an actuator kind that must be finite."""
+    """Return the names of the variables that must be finite, for one actuator kind."""
     return [v.name for v in group.type.variables if not v.may_be_unset]
 
 
 def _common(failed: Mapping[int, str], worlds: Array) -> list[int]:
-    """Return the indices of the failed worlds that are in ``worlds`` (n,)."""
+    """Return the world indices that are both in ``worlds`` (n,) and in ``failed``, sorted."""
     return sorted(failed.keys() & set(worlds.tolist())) if failed else []
 
 
@@ -123,7 +123,7 @@ class Quarantine:
             good.state = {name: array.copy() for name, array in group.state.items()}
 
     def _surely_fine(self) -> bool:
-        """Return True if a quick test shows that all worlds are good."""
+        """Return True if a quick test shows that the states of all worlds are valid."""
         state = self._backend.memory.state.arrays
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
@@ -152,7 +152,7 @@ class Quarantine:
         return np.asarray(fine & np.all(np.isfinite(state["command_before"]), axis=1))
 
     def _bound(self, name: str) -> Array:
-        """Return the maximum valid value in an array (1 or num_worlds, 1 or bodies, 1)."""
+        """Return the limit for valid values of a state array (1 or num_worlds, 1 or bodies, 1)."""
         if name != "angular_momentum":
             return np.full((1, 1, 1), GREATEST_SPEED)
         return np.asarray(GREATEST_SPEED * np.maximum(self._backend.work.inertia_largest, 1.0)[..., None])
@@ -185,7 +185,7 @@ class Quarantine:
 
 
 def _broken_joint(model: Model, gap: float, after: str) -> str:
-    """Return a message about the joint that came apart."""
+    """Return a message about the joint whose two frames are too far apart."""
     label = model.topology.constraint_labels[constraint_of(gap)]
     return f"joint '{label}' is {gap:.3g} m apart {after}; its loop cannot close"
 
@@ -290,9 +290,9 @@ class KernelQuarantine:
         self._backend = backend
         self._bad_commands = BadCommands(backend.model, drivers)
         self._reported: dict[int, str] = {}
-        """Texts about non-finite commands of failed worlds that :meth:`check` has found, by index of the world."""
+        """Texts from :meth:`check` about the non-finite commands of failed worlds, by world index."""
         self._resumed: dict[int, str] = {}
-        """Reasons why the worlds that :meth:`resume` has stopped failed, by index of the world."""
+        """Failure reasons of the worlds that :meth:`resume` has stopped, by world index."""
 
     @property
     def stopped(self) -> Array:

@@ -37,7 +37,7 @@ _OF_SIGNALS = tuple(
 """Work arrays that signals read."""
 _NUMPY_TYPES = {"int": np.int32, "double": np.float64, "long long": np.int64}
 PROBLEMS = ("failed", "overflowed", "inexact")
-"""Counters of problems that the kernels count."""
+"""Names of the problems that the kernels count."""
 LAUNCHES = ("auto", "fused", "simd", "staged")
 # If the work arrays of a world exceed this size (bytes), many blocks work on one world together. Work arrays of this
 # size are much larger than the shared memory of a block.
@@ -96,7 +96,7 @@ class KernelBackend(ABC):
 
     name: str
     colors_side_by_side: ClassVar[bool] = False
-    """Whether many threads color the contacts of large worlds in parallel, in staged launch."""
+    """Whether many threads color the contacts of a large world in parallel (only in staged launch)."""
 
     def __init__(
         self,
@@ -277,7 +277,7 @@ class KernelBackend(ABC):
         return int(special[name] if name in special else getattr(self.config, name))
 
     def written(self, names: Iterable[str], worlds: Array, kind: str | None = None) -> None:
-        """Update parameters of the model or of an actuator kind after a write in ``worlds``."""
+        """Update written parameters of the model or of an actuator kind, in the given ``worlds``."""
         before, names = self.arguments.tobytes(), tuple(names)
         self.parameters.written(names, worlds, kind)
         if kind is None and set(names) & set(BOUNCING):
@@ -285,7 +285,7 @@ class KernelBackend(ABC):
         self.pass_on(before)
 
     def set_bounces(self, bounces: bool) -> None:
-        """Change the plan if a limit or a shape bounces for the first time, or no longer."""
+        """Make a new plan if ``bounces`` has changed (True if a limit or a shape has a restitution coefficient)."""
         if bool(self.arguments["bounces"]) != bounces:
             self.arguments["bounces"] = bounces
             self.make_plan()

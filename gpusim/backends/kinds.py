@@ -21,7 +21,7 @@ Kinds = tuple[ActuatorType, ...]
 """Actuator kinds, sorted by name. The number of a kind is its index in ``Kinds``."""
 
 COMMON_KINDS: Kinds = tuple(kind for kind in PACKAGE_KINDS if not kind.extra)
-"""Kinds in every build."""
+"""Actuator kinds that every build contains."""
 
 
 def kinds_of(model: Model) -> Kinds:
@@ -31,13 +31,13 @@ def kinds_of(model: Model) -> Kinds:
 
 
 def own_kinds(kinds: Kinds) -> Kinds:
-    """Return the custom kinds, which are defined outside the package."""
+    """Return the custom actuator kinds, which are defined outside the package."""
     classes = {type(kind) for kind in PACKAGE_KINDS}
     return tuple(kind for kind in kinds if type(kind) not in classes)
 
 
 def own_file(kind: ActuatorType) -> str:
-    """Return the file name of the source with the kernels of a custom kind."""
+    """Return the file name of the source that contains the kernels of a custom actuator kind."""
     return f"{OWN_FOLDER}/{kind.name}.cuh"
 
 
@@ -72,7 +72,7 @@ def kernel_text(kind: ActuatorType) -> str:
 
 
 def check_kernels(kinds: Kinds) -> None:
-    """Check custom kinds before their kernels are built.
+    """Check custom actuator kinds before their kernels are built.
 
     Raises:
         ModelError: a method of the kind has no kernel function, or the kernels have an error that gpusim can find.

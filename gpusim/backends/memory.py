@@ -1,6 +1,6 @@
 """Memory of a backend on the host: the state and the commands of all worlds.
 
-The CUDA backend has its own memory (cuda/memory.py), with copies on the device.
+The CUDA backend has a separate memory class (cuda/memory.py), with copies on the device.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class HostMemory:
 
     @property
     def state(self) -> State:
-        """Return the state, which the caller may change."""
+        """Return the state. The caller may change the state."""
         return self._state
 
     def read_state(self) -> State:
@@ -124,7 +124,7 @@ class KernelMemory(HostMemory):
         return self._bound[name][0]
 
     def rows_of(self, worlds: Array) -> Array:
-        """Return the position of each world in the list ``worlds``, or -1 for other worlds (num_worlds,)."""
+        """Return the index of each world in the list ``worlds``, or -1 for worlds outside the list (num_worlds,)."""
         rows = np.full(self.num_worlds, -1, np.int32)
         rows[worlds] = np.arange(len(worlds))
         return rows

@@ -25,7 +25,7 @@ class KernelParameters:
     Args:
         model: the model.
         memory: memory that the kernels read.
-        values: parameters of the model by name. Writers change these arrays.
+        values: parameters of the model by name. Parameter writes change these arrays.
         real: number type of the computations in a substep.
         arguments: kernel arguments, whose addresses and strides this class updates.
 
@@ -59,7 +59,7 @@ class KernelParameters:
             self.upload_actuators(group)
 
     def written(self, names: Iterable[str], worlds: Array, kind: str | None) -> None:
-        """Update parameters of the model or of an actuator kind after a write in ``worlds``."""
+        """Update written parameters of the model or of an actuator kind, in the given ``worlds``."""
         if kind is not None:
             self._actuators_written(kind, names, worlds)
             return

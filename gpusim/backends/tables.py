@@ -159,17 +159,17 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
 
 
 def starts(counts: Iterable[int]) -> Array:
-    """Return the start of each part of a packed list, and the end of the last part (cumulative sum)."""
+    """Return the start index of each part of a packed list, and the end index of the last part."""
     return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)
 
 
 def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Pack lists into one array. Return the start of each list, and the array."""
+    """Pack lists into one array. Return the start index of each list, and the array."""
     return starts(len(x) for x in lists), np.array([v for x in lists for v in x], dtype=np.int64)
 
 
 def _dot_points(t: Topology) -> Array:
-    """Return the start of each group of dot elements, and the end of the last group."""
+    """Return the first index of each group of dot elements, and the number of all dot elements."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -276,7 +276,7 @@ def _elimination_tables(t: Topology) -> dict[str, Array]:
 
 
 def _gather(rounds: list[tuple[Array, Array, Array]]) -> dict[int, list[tuple[int, int]]]:
-    """Return the operations on each target block, in order of the assembly rounds."""
+    """Return the operations by target block, each list in the order of the assembly rounds."""
     targets: dict[int, list[tuple[int, int]]] = {}
     for target, left, right in rounds:
         for k, a, b in zip(target.tolist(), left.tolist(), right.tolist(), strict=True):

@@ -24,7 +24,7 @@ COMMAND_RANGE = 0.4
 STANDING, LYING = 1.293, 0.122
 """Height of the torso of a standing humanoid, and of a humanoid that lies on its back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Numbers of steps: a humanoid stands, a lying humanoid comes to rest, and a humanoid falls."""
+"""Number of steps that a humanoid stands, that a lying humanoid needs to come to rest, and that a humanoid falls."""
 HOLD = 20
 """Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0
@@ -34,7 +34,7 @@ ORIGIN: Vector = (0.0, 0.0, 0.0)
 class Hinge(NamedTuple):
     """Hinge with a motor.
 
-    ``axis`` is in link axes. ``gear`` is the torque at command 1 in gymnasium. Units: ``range`` in degrees,
+    ``axis`` is in the link frame. ``gear`` is the torque at command 1 in gymnasium. Units: ``range`` in degrees,
     ``armature`` in kg m2, ``stiffness`` in N m/rad, ``damping`` in N m s/rad, ``gear`` in N m.
     """
 
@@ -71,7 +71,7 @@ class Link(NamedTuple):
 
 
 TILT = -2.0 * math.atan(0.002)
-"""Rotation angle of the quaternions (1, 0, -0.002, 0) in the file."""
+"""Rotation angle of the quaternions (1, 0, -0.002, 0) in humanoid.xml (rad)."""
 LINKS = (
     Link("torso", "", ORIGIN, (
         Geom("torso1", 0.07, ((0.0, -0.07, 0.0), (0.0, 0.07, 0.0))),

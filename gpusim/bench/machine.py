@@ -52,7 +52,7 @@ def commit() -> str:
 
 
 def cpu_name() -> str:
-    """Return the model of the processor."""
+    """Return the model name of the processor."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
@@ -90,7 +90,7 @@ def gpu_name() -> str:
 
 
 def package_version(name: str) -> str:
-    """Return the version of a distribution, or an empty string."""
+    """Return the version of an installed Python package, or an empty string."""
     try:
         return version(name)
     except PackageNotFoundError:

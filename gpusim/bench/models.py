@@ -66,11 +66,11 @@ _TRUNK = (
     ("head", "torso", (0.0, 0.0, 0.42), "z", 2.0, (0.08, 0.07, 0.1)),
 )
 PELVIS, PELVIS_MASS, PELVIS_HALF = 0.76, 8.0, (0.08, 0.13, 0.07)
-"""Height, mass and half size of the pelvis of the biped."""
+"""Height (m), mass (kg) and half edge lengths (m) of the pelvis of the biped."""
 STIFFNESS, DAMPING, EFFORT = 2000.0, 50.0, 200.0
 """Stiffness, damping and effort limit of the servos of the biped."""
 SOLE = (0.03, 0.0, -0.06)
-"""Center of the box of a foot in the foot frame."""
+"""Center of a foot's box, in the foot frame (m)."""
 Vector = tuple[float, float, float]
 
 

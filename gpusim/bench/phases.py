@@ -30,7 +30,7 @@ def can_profile(sim: Any) -> bool:
 
 
 def twin_of(sim: Any, launch: str) -> Any:
-    """Return a copy of a simulation on the native backend with another launch mode."""
+    """Return a copy of a simulation that runs on the native backend in the given launch mode."""
     from gpusim.simulation import Simulation
 
     twin = Simulation(
@@ -73,7 +73,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Return the time of each stage in a fused launch."""
+    """Return the time of each stage, and of each routine, in a fused launch."""
     fractions = clock_routines(sim, steps)
     synchronize(sim)
     # thread time excludes other programs, but needs a single thread

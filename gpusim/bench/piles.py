@@ -134,7 +134,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
 
 def overlap(sim: Simulation) -> float:
-    """Return the maximum penetration of two objects in the contact points of the last step (m)."""
+    """Return the maximum penetration over all contact points of the last step (m)."""
     state = sim.read_state()
     count = int(state["pair_count"][0])
     pair, point = np.nonzero(np.arange(4) < np.asarray(state["pair_points"][0, :count])[:, None])

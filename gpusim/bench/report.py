@@ -27,9 +27,9 @@ PILE_LEGEND = (
     "maximum penetration. Times on one CPU thread are CPU times."
 )
 MIN_SHOWN_FRACTION = 0.003
-"""Minimum fraction of a step for a listed stage."""
+"""The report lists a stage only if it takes at least this fraction of a step."""
 MIN_KERNEL_FRACTION = 0.02
-"""Minimum fraction of a step for a listed kernel."""
+"""The report lists a kernel only if it takes at least this fraction of a step."""
 LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile range."
 
 
@@ -97,7 +97,7 @@ def share_lines(records: Sequence[Record]) -> list[str]:
 
 
 def _case(record: Record) -> str:
-    """Return the name of a case with its worlds and dtype, and the launch of its profile."""
+    """Return a text with the name, worlds, dtype and profiled launch mode of a case."""
     worlds = f", {record.worlds} worlds" if record.worlds > 1 else ""
     return " ".join(filter(None, (f"{record.case}{worlds}", record.dtype, record.profiled if record.stages else "")))
 

@@ -19,9 +19,9 @@ from gpusim.typing import Array
 ROUTINES = 96
 """Maximum number of routines, as in cuda_kernels/routine_clock.cuh."""
 STEP = ("contacts", "substep", "store_contacts", "check")
-"""Routines of a step, except those that load and store the state."""
+"""Routines that together make up a step. Loading and storing the state does not count."""
 MIN_SECONDS = 0.2
-"""Minimum measuring time, s."""
+"""Minimum duration of a measurement, s."""
 GROUPS = ("contacts", "impulses", "substep")
 """Routines that consist of consecutive stages."""
 

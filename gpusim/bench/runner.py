@@ -247,7 +247,7 @@ class Start:
         self.sim, self.after, self.done = sim, after, after
 
     def prepare(self, steps: int) -> None:
-        """Reset the simulation if ``steps`` more steps would exceed the interval."""
+        """Reset the simulation if ``steps`` more steps would exceed the interval between resets."""
         if self.after and self.done + steps > self.after:
             self.sim.reset()
             self.done = 0
@@ -264,7 +264,7 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 
 
 def clock_of(case: Case, backend: str) -> Clock:
-    """Return the clock that times a case.
+    """Return the clock function that measures the times of a case.
 
     The times of piles on one CPU thread are CPU times of the process. All other times are wall times.
     """
@@ -288,7 +288,7 @@ def locked_rows(model: Model) -> int:
 
 
 def add_row_time(records: list[Record]) -> None:
-    """Add the time per constraint row and solver sweep."""
+    """Add the time per constraint row and solver sweep to the records of the workload "rows"."""
     runs = [r for r in records if r.workload == "rows" and not r.error]
     if len(runs) < 2:
         return

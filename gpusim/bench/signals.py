@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 READS, COMMANDS, ROUNDS = 60, 30, 25
 MAX_COST = {"read_list": 0.02, "command_list": 0.02, "first_velocity": 0.1, "write_pose": 1.0}
-"""Target for the maximum time of each operation, as a fraction of the time of a step."""
+"""Target: each operation takes at most this fraction of the time of a step."""
 _WORDS = {
     "read_list": f"{READS} numbers as a list",
     "command_list": f"up to {COMMANDS} commands as a list",
@@ -49,7 +49,7 @@ def figures(sim: Simulation, step_us: float) -> dict[str, float]:
 
 
 def _median(sim: Simulation, call: Callable[[], Any]) -> float:
-    """Return the median duration of the first call after a step (s)."""
+    """Return the median duration of ``call`` right after a step (s)."""
     from gpusim.bench.drive import synchronize
 
     times = []

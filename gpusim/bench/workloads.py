@@ -35,7 +35,7 @@ PAIRS_PER_OBJECT = 8
 
 @dataclass(frozen=True)
 class Case:
-    """Case of a benchmark.
+    """One case of a benchmark: a model and its settings.
 
     Attributes:
         workload: name of the workload that contains the case.
@@ -49,7 +49,7 @@ class Case:
         keep_threads: whether ``threads`` has priority over the command line.
         backend: backend of the case, or empty for any backend.
         dtype: dtype of the case, or empty for the dtype of the command line.
-        settle: number of steps before the timing, until the bodies rest.
+        settle: number of steps before the timing, in which the bodies come to rest.
         restart: number of steps after which the case restarts, or 0 for no restart. The timing excludes the restart.
         hold: maximum number of steps between random commands of the motors, or 0 for no commands.
         pile: whether the case is a pile. The records of piles contain contacts and a profile.

@@ -49,7 +49,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         self._complete = True
 
     element_word: ClassVar[str] = "shape"
-    """Name of a shape in error messages."""
+    """Word for a shape in error messages."""
 
     @checks_old_names
     def add_body(
@@ -160,7 +160,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("joint", JointSpec(kind, name, parent, child, *ends, params, solver))
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose the solver of the given joints, and of all joints that movable bodies connect to the given joints.
+        """Choose the solver of the given joints, and of all joints that share movable bodies with them.
 
         Only ``SolverConfig(joint_solver="auto")`` uses the choice.
 
@@ -228,8 +228,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             xform: pose of the world of ``other`` in the frame of ``parent``.
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate groups and rules.
-            parent: body index, -1 for the world. If the mass of the body comes from its shapes, copied shapes add to
-                the mass.
+            parent: body index, -1 for the world. If the mass of ``parent`` comes from its shapes, the copied shapes
+                increase the mass.
 
         Raises:
             ModelError: a body is unknown, a label exists already, or ``parent`` cannot have the elements of the copy.
@@ -251,7 +251,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         first_site = len(self.sites)
 
         def moved(body: int, frame: Transform) -> tuple[int, Transform]:
-            """Return the body and the frame in the copy for an element with ``frame`` in ``body``."""
+            """Return the body and the frame that replace ``body`` and ``frame`` of an element in the copy."""
             return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
 
         def adopt(space: str, copied: Any) -> None:

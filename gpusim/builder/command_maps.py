@@ -32,11 +32,11 @@ def set_command_map(
     """Set the units, the range, a lag or an integrator of a command.
 
     The actuator's input value is ``factor * x + offset``. By default, x is the clipped command ``clip(command, lower,
-    upper)``. With a lag or an integrator of the clipped command, x is an activation. You can read and write the
-    activation as signal ``<prefix>.<label>.activation``.
+    upper)``. With a lag or an integrator, x is an activation: the filtered or integrated clipped command. You can read
+    and write the activation as signal ``<prefix>.<label>.activation``.
 
     ``sim.control``, schedules, diagrams and panels use the units of the command. Signals of the actuator, such as
-    ``force.<label>.command``, contain the actuator's input value. An emergency stop sends the command for the
+    ``force.<label>.command``, contain the actuator's input value. An emergency stop sends the command that gives the
     actuator's safe value, or the nearest command in the range.
 
     Args:

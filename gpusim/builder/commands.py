@@ -13,9 +13,9 @@ from gpusim.description.specs import ActuatorSpec
 from gpusim.description.ui_hints import CommandMap, UiHints
 
 APPLIED = ".applied"
-"""Suffix of the signal with the value of a command after delay and lag."""
+"""Suffix of the signal that contains a command after its delay and lag."""
 ACTIVATION = "activation"
-"""Signal name of the activation, a state between command and force of an actuator."""
+"""Signal name of the activation: an actuator state between the command and the force."""
 MAPS = "command_maps"
 """Actuator parameter that contains the command maps, by command."""
 OPERATOR = "operator"
@@ -23,13 +23,13 @@ OPERATOR = "operator"
 
 
 def command_names(spec: ActuatorSpec) -> list[str]:
-    """Return an actuator's commands in ``sim.control``: ``label`` for the first, ``label.command`` for all others."""
+    """Return an actuator's command names in ``sim.control``: ``label`` for the first, ``label.command`` for others."""
     commands = actuator_type(spec.kind).commands
     return [spec.label if number == 0 else f"{spec.label}.{name}" for number, name in enumerate(commands)]
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of an actuator's commands after delay, lag or integrator."""
+    """Return the names of an actuator's applied commands: the values after delay, lag or integrator."""
     return [f"{name}{APPLIED}" if has_delay(spec) else name for name in command_names(spec)]
 
 
@@ -99,7 +99,7 @@ def initial_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def initial_activation(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial activation of a command, or the initial value of a command without an activation."""
+    """Return the initial activation of a command, or its initial value if it has no activation."""
     command_map = map_of(spec, command)
     if command_map is None or not command_map.has_activation:
         return initial_command(spec, command)

@@ -16,13 +16,13 @@ FORMAT, VERSION = "gpusim.model", 1
 _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 LISTS = {"body": "bodies"}
-"""Type of element -> name of the builder's list."""
+"""Element type -> name of the builder's list, if the list is not named type + "s"."""
 _FIX = "give the result of ModelBuilder.to_dict"
 Self = TypeVar("Self", bound="DictFormat")
 
 
 class DictFormat:
-    """Part of ModelBuilder that converts the builder to a dictionary and back."""
+    """Base class of ModelBuilder that converts the builder to a dictionary and back."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the builder's content as JSON types: strings, numbers, lists and dictionaries.

@@ -42,7 +42,7 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Number of the pseudo-coordinate "length of a rod"."""
+"""Coordinate index for the length of a rod, which is not a joint coordinate."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
@@ -185,7 +185,7 @@ def _reserve_keys(bound: dict[str, str], element: str, item: OperatorInput) -> N
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Add columns for operator inputs of diagrams, after the columns for actuators."""
+    """Add a column to ``controls`` for each operator input of a diagram, and return the default values."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
@@ -252,7 +252,7 @@ def _group(
 
 
 def _number_clamped(groups: list[Group]) -> None:
-    """Number the actuators with an effort limit on each axis row, in the order of the kernels."""
+    """Number the actuators with an effort limit, separately for each axis row, in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:

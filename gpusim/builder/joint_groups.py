@@ -29,7 +29,7 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model, with marked constraints for the colored solver, and the config.
+    """Return the model, in which the constraints for the colored solver are marked, and the config.
 
     Raises:
         ModelError: two joints of a connected group have different values of ``solver``.
@@ -53,7 +53,7 @@ def swept_constraints(model: Model) -> Array:
 
 
 def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
-    """Return the groups of constraints that are connected by dynamic bodies.
+    """Return groups of constraint indices. Constraints that share a dynamic body are in one group.
 
     Args:
         bodies: bodies of each constraint (constraints, slots).

@@ -42,9 +42,9 @@ _PACKAGES = ("actuators", "builder", "contact", "description", "joints", "meshes
 _DIAGRAMS = {"Diagram": "gpusim.control.diagram", "SensorDiagram": "gpusim.sensors.measured"}
 _ROOT = "gpusim."
 _MAX_LISTED = 1000
-"""Maximum number of entries of arrays that the file stores as lists."""
+"""The file stores an array as a list if the array has at most this number of entries."""
 _SMALL = 32
-"""Maximum number of entries of arrays that the file does not store in the table of shared arrays."""
+"""Arrays with at most this number of entries are not in the table of shared arrays."""
 _DTYPES = {np.dtype(name): name for name in ("float64", "float32", "int64", "int32", "uint8", "uint32", "bool")}
 _MAX_DEPTH = 100
 

@@ -5,7 +5,7 @@ A node or chamber has the pressure p and a void with the volume v. After a step 
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
 C is the compliance. S is the piston area, u+ is the piston velocity, and S u+ is the flow into a chamber. The pressure
-is p_v until oil or the piston fills the void. The vapor has no mass, which conserves the mass of oil.
+is p_v until oil or the piston fills the void. The vapor has no mass, so the oil mass is conserved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MIN_FILLING = 1e-8
 # Maximum number of bisections for the pressure of a chamber.
 MAX_HALVINGS = 100
 MIN_VOID = 1e-12
-"""Volume (m3) below which a void is round-off and causes no warning."""
+"""A void with a smaller volume (m3) is a round-off error and causes no warning."""
 
 
 class Balance(Protocol):
@@ -44,16 +44,16 @@ class Balance(Protocol):
         """Return only the residual of the balance (m3/s)."""
 
     def step_fraction(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the fraction (num_worlds,), 0 to 1, of the Newton step -``move`` to take."""
+        """Return the fraction (0 to 1) of the Newton step -``move`` that the solver takes (num_worlds,)."""
 
 
 def solve_pressures(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
-    """Solve for pressures at or above the vapor pressure by Newton's method.
+    """Compute the pressures by Newton's method, with the vapor pressure as lower limit.
 
     Args:
         balance: equations of the nodes.
         start: first guess of the pressures (Pa).
-        load: flow into the consumers plus the flow that fills the voids in one step (m3/s).
+        load: flow into the consumers plus void volume / step size (m3/s).
 
     Returns:
         Pressures (Pa), and void volumes after the step divided by the step size (m3/s), (num_worlds, nodes) each.
@@ -91,10 +91,11 @@ def _bounded_move(matrix: Array, error: Array, max_move: Array) -> tuple[Array, 
 
 
 def slope_increase(slope: Array, change: Array, force_decrease: Array) -> Array:
-    """Return an increase of the force slopes D that prevents cycles of the velocity guesses (num_worlds, rows, rows).
+    """Return D' - D (num_worlds, rows, rows), an increase of the force slopes D.
 
-    The increase is D' - D with the BFGS update D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c). D' is positive definite and
-    satisfies D' c = f. The increase is zero unless f c > c D c > 0.
+    The increase prevents cycles of the velocity guesses. The BFGS update D' is positive definite, and D' c = f:
+    D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c).
+    The increase is zero unless f c > c D c > 0.
 
     Args:
         slope: D at the guess (num_worlds, rows, rows).

@@ -9,8 +9,8 @@ method finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. The joint solver handles the
-law like spring-dampers. In each pass, the circuit linearizes the law again, at the newest velocities.
+The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. The joint solver treats this
+force law like a spring-damper. In each pass, the circuit linearizes the force law again, at the latest velocities.
 
 After the solve, the circuit computes the pressures from the row velocities. No pressure falls below the vapor pressure
 (cavitation.py). The integration of valve spools is exact. Poppets and load-sensing lines follow the pressures with a
@@ -56,7 +56,7 @@ from gpusim.typing import Array
 
 MAX_NODES, MAX_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
-"""Ports of valves, edges and consumers."""
+"""Names of the ports of valves, edges and consumers."""
 # The flow balance is the gradient of a convex function. A Newton step is too long if the slope at its end is positive,
 # and greater than OVERSHOOT times the slope at its start. A line search with at most MAX_SECANTS secants shortens too
 # long steps.
@@ -195,10 +195,10 @@ class Fitted:
     speed: Array
     reply: Array
     low: Array
-    """Mask (num_worlds,), True if a node is at vapor pressure."""
+    """Mask of the worlds in which a node is at vapor pressure (num_worlds,)."""
 
     def pressures(self, speed: Array) -> Array:
-        """Return the pressures p^ - M (v - v^) at the velocities v (num_worlds, nodes)."""
+        """Return the pressures p^ - M (v - v^) (num_worlds, nodes) at the velocities v."""
         return np.asarray(self.guess - np.matmul(self.reply, (speed - self.speed)[..., None])[..., 0])
 
 
@@ -211,7 +211,7 @@ def _solve(group: Group, work: StepBuffers, k: int) -> CircuitSolve:
 
 
 class CircuitSolve:
-    """Solve of one circuit in a substep. Arrays are (num_worlds, nodes, ...), with the nodes of the circuit."""
+    """Solution of one circuit in a substep. Arrays are (num_worlds, nodes, ...), with the nodes of the circuit."""
 
     def __init__(self, group: Group, work: StepBuffers, k: int) -> None:
         parts = parts_of(group, work.groups, k)
@@ -264,7 +264,7 @@ class CircuitSolve:
         return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Compute the pressures and their slopes at the consumers' velocities."""
+        """Compute the pressures p^ and the matrix M at the consumers' velocities v^."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         unsettled = np.ones(self.worlds, bool)
@@ -299,7 +299,7 @@ class CircuitSolve:
         self.before, self.fitted = old, fitted
 
     def slope_increase(self, slope: Array) -> Array:
-        """Return the increase of the force slopes D at vapor pressure (num_worlds, rows, rows)."""
+        """Return the increase of the force slopes D in worlds with cavitation, else 0 (num_worlds, rows, rows)."""
         fitted, before = self.fitted, self.before
         if before is None or not fitted.low.any():
             return np.zeros_like(slope)
@@ -308,7 +308,7 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], increase, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Return the flow into consumers plus the flow that fills the voids (m3/s)."""
+        """Return the flow into the consumers plus void volume / step size (m3/s)."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
@@ -331,7 +331,7 @@ class CircuitSolve:
         return np.where(self.fixed, 0.0, error)
 
     def step_fraction(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the fraction (num_worlds,), 0 to 1, of the Newton step -``move`` to take."""
+        """Return the fraction (0 to 1) of the Newton step -``move`` that the solver takes (num_worlds,)."""
 
         def slope(fraction: Array) -> Array:
             ahead = self.error(p - fraction[:, None] * move, load)

@@ -271,7 +271,7 @@ class HydraulicCircuit:
         opening_range: float = 2e6, time_constant: float = 0.01, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a counterbalance (holding) valve. Flow from ``valve`` to ``load`` is free.
+        """Add a counterbalance (holding) valve. Oil flows freely from ``valve`` to ``load``.
 
         A poppet controls the flow from ``load`` to ``valve``. The poppet opens if p_load + pilot_ratio p_pilot exceeds
         ``set_pressure``.
@@ -301,7 +301,7 @@ class HydraulicCircuit:
         """Add a pipe-break valve, which shuts if the flow from ``load`` to ``line`` exceeds ``flow_limit`` (m3/s).
 
         The valve stays shut until the pressure drop is below ``transition_pressure``. Lifting the load opens the valve,
-        because the flow from ``line`` to ``load`` is free. The time constants are ``time_constant`` (s) for shutting
+        because oil flows freely from ``line`` to ``load``. The time constants are ``time_constant`` (s) for shutting
         and ``opening_time`` (s) for opening. Set ``flow_limit`` to 1.5 times the maximum working flow, because the load
         speed overshoots after a sudden change of the command.
         """
@@ -461,7 +461,7 @@ class HydraulicCircuit:
 
 
 class Consumer:
-    """Index of a circuit's cylinder or motor, and the nodes of its two sides."""
+    """Index of a circuit's cylinder or motor, and the nodes of its two chambers or ports."""
 
     def __init__(self, index: int, node_a: int, node_b: int) -> None:
         self.index, self.node_a, self.node_b = index, node_a, node_b
@@ -485,14 +485,14 @@ def add_hydraulic_circuit(
     self: ModelBuilder, tank_pressure: float = 1e5, bulk_modulus: float = 1.5e9, label: str | None = None,
     vapor_pressure: float = VAPOR_PRESSURE,
 ) -> HydraulicCircuit:  # fmt: skip
-    """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors with one common solve.
+    """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors, solved together.
 
     Args:
         tank_pressure: absolute pressure in the tank (Pa).
         bulk_modulus: bulk modulus of the oil (Pa).
         label: unique name.
-        vapor_pressure: absolute pressure at which the oil cavitates and voids open (Pa). The ``void`` signals show the
-            voids.
+        vapor_pressure: absolute pressure at which the oil cavitates and voids open (Pa). The ``void`` signals are the
+            volumes of the voids.
 
     Returns:
         The circuit, with methods that add nodes, valves, pumps, cylinders and motors.

@@ -62,7 +62,7 @@ class CircuitNow:
         return self.control[:, group.control[name]]
 
     def _chambers(self, now: StateReader) -> list[tuple[int, Array, Array]]:
-        """Return node, signed area (m2) and integrated stroke (m) of every cylinder chamber, (num_worlds,) each."""
+        """Return (node index, signed area in m2, integrated stroke in m) for every cylinder chamber."""
         found = []
         for kind, n in self.parts.consumers:
             group = self.groups[kind]
@@ -81,10 +81,10 @@ class CircuitNow:
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """Return the work (J) of all components by name, for a step of ``h`` seconds that ends at ``after``.
+        """Return the work (J) of all components by name, for a step of ``h`` seconds. ``after`` is the end of the step.
 
         Components are pumps, valves, edges, and nodes with fixed pressure. The entry with the circuit's name is the
-        energy of the changes in chamber volumes and voids.
+        energy that the changes of chamber volumes and voids store.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.node_index)  # type: ignore[arg-type]

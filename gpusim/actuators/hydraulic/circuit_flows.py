@@ -83,7 +83,7 @@ class Flows:
         return int(self.node_index[int(self.work.groups[kind].params[name][0, n])])
 
     def _add_valve(self, n: int) -> int:
-        """Add the branches pump to A, A to tank, pump to B and B to tank."""
+        """Add the four branches of a valve: pump to A, A to tank, pump to B, and B to tank."""
         q, opened = self._values("oil_valve", n), self.work.scratch["oil_valve.opened"][:, :, n]
         at = {port: self._at("oil_valve", f"node_{port}", n) for port in "ptab"}
         zero, first = np.zeros(self.work.num_worlds), len(self.branches)
@@ -173,7 +173,7 @@ class Flows:
 
 
 def poppet_target(work: StepBuffers, group: Group, n: int, node_index: Array, p: Array, branch: Branch) -> Array:
-    """Return the steady opening (0 to 1) of a poppet at the current pressures.
+    """Return the opening (0 to 1) that a poppet approaches at the current pressures.
 
     For a counterbalance valve, the opening depends on the load pressure and the pilot pressure.
     """

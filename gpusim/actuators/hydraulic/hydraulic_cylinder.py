@@ -62,7 +62,7 @@ def _command_reader(name: str) -> Any:
 
 
 def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the usual pressure range (Pa): tank pressure to supply pressure."""
+    """Return the tank pressure and the supply pressure (Pa), between which the pressures usually are."""
     return p["tank_pressure"], p["supply_pressure"]
 
 
@@ -249,7 +249,7 @@ class HydraulicCylinder(ActuatorType):
             check_start(spec, builder)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a chamber volume is not positive over the stroke, or a constant has the wrong sign."""
+        """Raise ModelError if a chamber volume is not positive at every stroke, or a constant has the wrong sign."""
         p = group.params
         group.check_signs(_POSITIVE, _NOT_NEGATIVE)
         hydraulics.check_overlaps(group)
@@ -375,7 +375,7 @@ Start = tuple[Array, Array, Array, float]
 
 
 def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: Start) -> Circuit:
-    """Return a Circuit for the openings of the valve, with the edges supply, tank and check valve of both chambers."""
+    """Return a Circuit for these valve openings. Each chamber has three edges: supply, tank and check valve."""
     p = group.params
     if not group.derived:
         supply, tank = p["supply_pressure"], p["tank_pressure"]
@@ -419,14 +419,14 @@ class Circuit:
     compliance: Array
     h: float
     speed: Any = None
-    """Velocity of the last guess (worlds, n)."""
+    """Last guessed velocity of the piston (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
         """Return both pressures after the step as linear functions ``p+ = a - b v``.
 
         Args:
             guess: pressures for the chord conductances (2, worlds, n).
-            slope: coefficient b for chambers with a permanent void, else NaN (2, worlds, n).
+            slope: coefficient b for chambers with a void after the step, else NaN (2, worlds, n).
 
         Returns:
             a (Pa) and b (Pa s/m), both (2, worlds, n).
@@ -451,7 +451,7 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of each chamber's flow balance at pressure p: the growth rate of the void (m3/s)."""
+        """Return the residual of each chamber's flow balance at pressure p: new void volume / step size (m3/s)."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
@@ -461,7 +461,7 @@ class Circuit:
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return improved pressure guesses, and the slopes b of chambers with a permanent void (NaN without)."""
+        """Return improved pressure guesses, and the slopes b of chambers with a void after the step (else NaN)."""
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():
             return p, np.full_like(p, np.nan)

@@ -1,6 +1,6 @@
 """Building blocks of hydraulics: valve, edge (orifice) and chamber.
 
-Except for ``orifice_gain``, arguments are arrays (1 or num_worlds, n) with all edges or chambers.
+Arguments are arrays (1 or num_worlds, n) over all n edges or chambers, except in ``orifice_gain``.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def second_order_valve(
 def first_order_valve(
     position: Array, command: Array, gain: Array, time_constant: Array, h: float
 ) -> tuple[Array, Array]:
-    """Return final and mean position for an exact step of ``T x' + x = K u`` with a constant command u."""
+    """Return the final and the mean position for an exact step of ``T x' + x = K u`` with a constant command u."""
     target = gain * command
     ratio = h / time_constant
     offset = position - target
@@ -150,7 +150,7 @@ def chamber(
 
 
 def compliances(p: dict[str, Array], x: Array) -> Array:
-    """Return V/beta of both chambers with hoses (2, worlds, n), m3/Pa."""
+    """Return V/beta of both chambers, including hoses (2, worlds, n), m3/Pa."""
     bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
     return np.stack(
         [
@@ -161,7 +161,7 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
 
 
 def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Array:
-    """Return the stroke (m) in the middle of the step, clipped to the stops, for the oil volume.
+    """Return the stroke (m) in the middle of the step, clipped to the stops, to compute the oil volume.
 
     Args:
         p: parameters ``stroke_min`` and ``stroke_max`` (m).

@@ -1,4 +1,4 @@
-"""The schedule for a group of worlds (simd_group.cuh).
+"""C++ code of the schedule for a group of worlds that one thread steps together (simd_group.cuh).
 
 Wide phases run for all worlds of the group at once. All other phases run world by world. The phases have the same order
 as in solver/schedule.py.
@@ -165,7 +165,7 @@ class _Writer:
                 yield from self._needs(child)
 
     def _own(self, node: Node) -> Iterator[tuple[Phase, str]]:
-        """Yield each phase of a node, and its name."""
+        """Yield each phase of a node that runs world by world, and the name of the phase."""
         if isinstance(node, Run):
             yield node.phase, node.phase.name
         elif isinstance(node, Lists):

@@ -287,7 +287,7 @@ def sizes_header(fixed: dict[str, int] | None) -> str:
 
 
 def without_notes(text: str) -> str:
-    """Remove the comments of a generated header, so that a change of a comment causes no recompilation."""
+    """Remove the comments of a generated header, so that a changed comment causes no recompilation."""
     return _NOTE.sub("", text)
 
 
@@ -297,7 +297,7 @@ def _member(kind: str, name: str, arguments: str, value: str, note: str = "") ->
 
 
 def _noted(f: Field) -> str:
-    """Return a comment with the shape of an array in one world, the unit and the meaning."""
+    """Return a comment with the shape (in one world), the unit and the meaning of an array."""
     return f"({', '.join(str(d) for d in f.dims if d != 'worlds')}) {f.unit}: {f.doc}"
 
 
@@ -413,7 +413,7 @@ def _advance_phase(kinds: Kinds) -> list[str]:
 
 
 def _push_phase(kinds: Kinds) -> list[str]:
-    """Return the phase that adds the forces of actuators on each body, in a fixed order."""
+    """Return the phase that adds all actuator forces to each body, in a fixed order."""
     out = [
         "GPUSIM_PHASE void push_body(const World& w, int b) {",
         "    double force[3], torque[3];",

@@ -43,9 +43,9 @@ SIZES = (
 """Sizes by name.
 
 ``numbers`` is the number of target values of a world. ``errors`` is the number of task errors. ``without`` is the
-number of final iterations that ignore posture tasks. In the last ``finishing * n`` iterations, a level does not disturb
-the n task levels above it. ``guarded`` is 1 if tasks differ in priority. ``work`` is the work memory per world, in
-doubles."""
+number of final iterations that ignore posture tasks. In the last ``finishing * n`` iterations, a task level does not
+disturb the n task levels above it. ``guarded`` is 1 if tasks differ in priority. ``work`` is the work memory per world,
+in doubles."""
 
 
 def robot_header() -> str:

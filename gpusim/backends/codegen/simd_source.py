@@ -1,7 +1,7 @@
 """Copies of phases that run for a group of worlds at once, in the native backend.
 
-A CPU vector contains one number of each world of a group. This module copies the files in FILES, without the text
-between ``#if !GPUSIM_WIDE`` and ``#endif``. A phase in the copies is *wide*. The schedule
+A SIMD vector of the CPU contains one number from each world of a group. This module copies the files in FILES, without
+the text between ``#if !GPUSIM_WIDE`` and ``#endif``. A phase in the copies is *wide*. The schedule
 (backends/codegen/group_source.py) runs all other phases world by world.
 """
 
@@ -53,7 +53,7 @@ def wide_text() -> str:
 
 
 def _alone_left_out(text: str) -> str:
-    """Remove the text that only applies to single worlds."""
+    """Remove the text that is only for phases that run world by world."""
     return _ALONE.sub(lambda m: "\n" * m[0].count("\n"), text)
 
 

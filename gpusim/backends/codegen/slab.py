@@ -50,7 +50,7 @@ class SlabLayout:
 
 
 def actuator_sizes(model: Model, kinds: Kinds) -> dict[str, int]:
-    """Return the numbers of actuators, state variables and scratch numbers of each actuator kind."""
+    """Return three counts for each actuator kind: actuators, state variables and scratch numbers."""
     groups = {g.type.name: g for g in model.groups}
     sizes = {}
     for kind in kinds:

@@ -111,7 +111,7 @@ def _headers(real: np.dtype, kinds: Kinds, declared: str) -> dict[str, str]:  # 
 
 
 def _declared(kinds: Kinds) -> str:
-    """Return a text with all declarations from which the headers are generated."""
+    """Return a text with all declarations that determine the generated headers."""
     return repr(codes()) + repr(
         [
             (k.name, k.kernel_file, k.kernel, k.readings, k.kernel_scratch, k.kernel_fields, k.state_fields)
@@ -206,7 +206,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return the GPU build as two parts to link: the narrow phase, and all other code."""
+    """Return the GPU build as two parts to link (narrow phase, other code), or None without a narrow phase."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None
@@ -215,7 +215,7 @@ def in_parts(variant: Variant) -> Variant | None:
 
 
 def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
-    """Return a fused build that counts the cycles of each routine of the step, and the names of the routines."""
+    """Return a fused build that counts the processor cycles of each routine, and the names of the routines."""
     has = {name: variant.defines[f"GPUSIM_{name}"] != "0" for name in ("DIRECT", "SHAPES", "SWEPT", "COUPLED")}
     build = Build(has["DIRECT"], has["SHAPES"], False, has["SWEPT"], has["COUPLED"])
     generated = variant.generated | {"order.cuh": order_header(build, clocked=True)}

@@ -410,7 +410,7 @@ class CudaBackend(KernelBackend):
 
     @contextmanager
     def capture(self) -> Iterator[None]:
-        """Finish all work of the host before the capture.
+        """Finish all work on the host, and then let the ``with`` block capture launches.
 
         Inside the ``with`` block, calls that need the host raise an error. See ``Simulation.capture``.
         """

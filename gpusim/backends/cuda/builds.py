@@ -1,9 +1,9 @@
 """Builds of the CUDA backend. A simulation starts with a quick build, and compiles a full build in the background.
 
-With full optimization, ptxas takes half a minute for contacts of every kind. A quick build takes seconds, and gives the
-same bits. The backend links a quick build from parts, so that ptxas compiles each function once. If the driver cannot
-link the parts, ptxas uses a quick optimization level. A separate process compiles the full build
-(background_builds.py), and the simulation switches to the full build between two runs.
+With full optimization, ptxas takes half a minute for the contact code of all shape kinds. A quick build takes seconds,
+and the results are bit-identical. The backend links a quick build from parts, so that ptxas compiles each function
+once. If the driver cannot link the parts, ptxas uses a quick optimization level. A separate process compiles the full
+build (background_builds.py), and the simulation switches to the full build between two runs.
 
 A quick build works for many models. With many worlds, full builds are specialized for the sizes of the model
 (``Variant.full``). Until a specialized build is ready, the backend uses the general full build if the cache contains
@@ -78,7 +78,7 @@ class CudaBuilds:
         fast: whether to allow fused multiply-adds.
 
     Attributes:
-        unlinked: reason if the parts of the last quick build could not be linked, else an empty string.
+        unlinked: why the parts of the last quick build could not be linked, or an empty string.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
@@ -168,7 +168,7 @@ class CudaBuilds:
             time.sleep(0.02)
 
     def arrived(self) -> bool:
-        """Return whether a full build has become ready since the last call."""
+        """Return True when all queued builds have ended, if at least one build succeeded."""
         if not all(build.ended for build in self._pending):
             return False
         came = any(build.path is not None for build in self._pending)

@@ -10,13 +10,13 @@ from gpusim.errors import ModelError
 
 WARP = 32
 _MAX_THREADS = 256
-"""Maximum number of threads of a block with a single world."""
+"""Maximum number of threads per block, if each block runs one world."""
 _BLOCK = 64
-"""Number of threads of a block with several worlds."""
+"""Number of threads per block, if each block runs several worlds."""
 _RESIDENT_THREADS = 512
 """Number of threads that a multiprocessor runs at the same time."""
 _FEWEST_WARPS = 4
-"""Minimum number of warps per multiprocessor for which shared memory is faster than global memory."""
+"""With at least this many warps per multiprocessor, shared memory is faster than global memory."""
 _FEWEST_LANES = 4
 _SLABS_SHARE = 8
 """Slabs use at most 1/_SLABS_SHARE of the GPU memory."""

@@ -34,7 +34,7 @@ class CudaMemory(KernelMemory):
         host_newer, control_newer: whether the state or the commands on the host are newer than on the device.
         device_newer, commands_newer: whether the state or the commands on the device are newer than on the host.
         control_lent: whether the user may write to the result of :meth:`host_control`.
-        substep: size of the last substep (s), or 0 right after a reset. Valid if ``device_newer``.
+        substep: size of the last substep (s), or 0 right after a reset. Only valid if ``device_newer`` is True.
         overriding: whether a world may be in an emergency stop.
         replays: whether replays of a captured graph may change the state. If True, every read copies from the device.
         capturing: whether a capture is running. Calls that need the host then raise an error.
@@ -77,7 +77,7 @@ class CudaMemory(KernelMemory):
             return int(self.arrays[name].data.ptr)
 
     def _kept(self) -> list[tuple[Array, Any]]:
-        """Return pairs of host and device arrays of the state."""
+        """Return a pair (host array, device array) for each array of the state."""
         pairs = []
         for f in kept_fields(self.kinds):
             host = self.kept_array(f.name)
@@ -87,7 +87,7 @@ class CudaMemory(KernelMemory):
         return pairs
 
     def pull(self) -> None:
-        """Copy a newer state and written parameters from the device to the host."""
+        """Copy the state and written parameters from the device to the host, if the device has newer values."""
         self._refuse()
         if self.device_newer:
             with self.here():
@@ -238,14 +238,14 @@ class CudaMemory(KernelMemory):
             return self.arrays[f"kept_{name}"][:, list(columns)]
 
     def device_rows(self, worlds: Any) -> Any:
-        """Return the result of :meth:`rows_of` on the device. ``worlds`` may be a mask on the device."""
+        """Return the result of :meth:`rows_of` as an array on the device. ``worlds`` may be a mask on the device."""
         cupy = self.cupy
         if not is_on_device(worlds):
             return cupy.asarray(self.rows_of(worlds))
         return cupy.where(cupy.from_dlpack(worlds), cupy.arange(self.num_worlds, dtype=np.int32), np.int32(-1))
 
     def side_by_side(self, parts: list[Any], count: int) -> Any:
-        """Join arrays of ``count`` worlds as columns of one float64 array on the device."""
+        """Join arrays side by side into one float64 array on the device, with ``count`` rows (one per world)."""
         cupy = self.cupy
         columns = [cupy.from_dlpack(x) if is_on_device(x) else cupy.asarray(x) for x in parts]
         return cupy.concatenate([cupy.broadcast_to(x, (count, x.shape[1])) for x in columns], axis=1).astype(np.float64)

@@ -1,8 +1,8 @@
 """NVRTC, NVIDIA's run-time compiler. gpusim calls NVRTC through CuPy if available, otherwise through ctypes.
 
 NVRTC needs no GPU and no driver. Without CuPy, install the library with ``pip install nvidia-cuda-nvrtc-cu12``. gpusim
-also uses the library if a build needs another major version than CuPy has. For example, NVRTC 13 does not support
-sm_70.
+also uses the library if a build needs another major version of NVRTC than CuPy provides. For example, NVRTC 13 does not
+support sm_70.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Nvrtc(Protocol):
 
 @cache
 def load_nvrtc(major: int | None = None) -> Nvrtc:
-    """Return the NVRTC of this computer.
+    """Load the NVRTC library that is installed on this computer.
 
     Args:
         major: required major version, or None for any version.

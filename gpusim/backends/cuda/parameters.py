@@ -62,7 +62,7 @@ class CudaParameters(KernelParameters):
         return self.memory.arrays[name]
 
     def _refresh_derived(self, name: str) -> None:
-        """Recompute on the device the values that depend on a parameter."""
+        """Recompute the values that depend on a parameter, on the device."""
         arrays, topology = self.memory.arrays, self.model.topology
         for field, sources in DERIVED_FROM.items():
             if name in sources:

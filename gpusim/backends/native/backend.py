@@ -77,7 +77,7 @@ _LIBRARIES: dict[str, ctypes.CDLL] = {}
 
 
 def general_sizes(sizes: dict[str, int]) -> dict[str, int]:
-    """Return the sizes for general kernels, which most models share. Code that a model does not use costs no time."""
+    """Return sizes for general kernels, which work for most models. Unused kernel code costs no time."""
     shapes = ALL_SHAPES if sizes["shape_level"] else 0
     return sizes | {"slots": max(sizes["slots"], GENERAL_SLOTS), "coupled": 1, "wraps": 1, "shape_level": shapes}
 
@@ -223,7 +223,7 @@ class NativeBackend(KernelBackend):
             self._specialization = None
 
     def _run_pieces(self, n: int, advance: Callable[[int, int], None]) -> float:
-        """Run ``n`` steps in pieces of about PIECE seconds, so that Ctrl-C can stop the run."""
+        """Run ``n`` steps in several calls of about PIECE seconds each, so that Ctrl-C can stop the run."""
         total, done = 0.0, 0
         while n > 0:
             count = n if n < self._piece else self._piece

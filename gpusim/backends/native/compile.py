@@ -176,7 +176,7 @@ def find_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
 
 
 def _macros(compiler: Compiler, defines: dict[str, str]) -> list[str]:
-    """Return the flags that depend on the build."""
+    """Return the compiler flags that depend on the build, including macros."""
     # Unrolled loops over the rows of a contact make a step of a pile a sixth faster, and double the compile time. In
     # builds for groups of worlds, unrolled loops over vector components have the same effect.
     contacts, worlds = (int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
@@ -190,7 +190,7 @@ def _is_gcc(compiler: Compiler) -> bool:
 
 
 def _command() -> list[str]:
-    """Return the path of the compiler and the arguments in ``$CXX``."""
+    """Return the path of the compiler, followed by the arguments in ``$CXX``."""
     own = os.environ.get("CXX", "").strip()
     try:
         words = [own] if shutil.which(own) else shlex.split(own)  # a path may contain spaces

@@ -16,8 +16,8 @@ from gpusim.backends.codegen.variants import Variant
 from gpusim.backends.native.compile import build_native, find_native
 
 LOOKS_AFTER, MAKES_AFTER = 0.1, 5.0
-"""LOOKS_AFTER: duration of all steps after which a run looks for specialized kernels (s). MAKES_AFTER: duration of all
-steps after which a run compiles specialized kernels (s)."""
+"""LOOKS_AFTER: total step time after which a run looks for specialized kernels in the cache (s). MAKES_AFTER: total
+step time after which a run compiles specialized kernels (s)."""
 
 
 class Specialization:
@@ -33,7 +33,7 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build when it is in the cache for the first time, and None in all other calls.
+        """Return the build in the first call that finds it in the cache, and None in all other calls.
 
         Args:
             spent: duration of the steps since the last call (s).

@@ -50,7 +50,7 @@ class _Loop(ctypes.Structure):
 
 
 class Stepper(Protocol):
-    """Interface of the native backend for a loop of steps."""
+    """Properties of the native backend that a loop of steps uses."""
 
     arguments: Any
     kinds: Kinds
@@ -73,7 +73,7 @@ class StepLoop:
     """The C structures for a plan of steps.
 
     Args:
-        backend: the backend that steps.
+        backend: the backend that runs the steps.
         plan: the steps.
         load: function that returns the library of a build.
         observe: function of the library that reads signals.
@@ -100,7 +100,7 @@ class StepLoop:
         self._loop, self._address = loop, ctypes.c_void_p(ctypes.addressof(loop))
 
     def run(self, first: int, n: int, h: float) -> None:
-        """Run ``n`` steps in substeps of ``h`` seconds. ``first``: number of the first step."""
+        """Run ``n`` steps in substeps of ``h`` seconds. ``first``: index of the first step."""
         loop, stepping = self._loop, self._backend.stepping
         if stepping is not self._stepping:  # True in the first run, and when specialized kernels are ready
             loop.step, self._stepping = _function(stepping), stepping

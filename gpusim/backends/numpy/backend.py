@@ -122,7 +122,7 @@ class NumpyBackend:
         self.work.control[worlds] = self.work.model.default_controls
 
     def newly(self, problem: str) -> bool:
-        """Return whether a pair buffer has overflowed since the last call, or a world is inexact since its reset."""
+        """Return True after a new overflow of a pair buffer ("overflowed"), or if a world is inexact ("inexact")."""
         if problem == "inexact":
             return bool(self.memory.state.arrays["inexact"].any())
         seen, self._overflowed = self._overflowed, getattr(self.work.contacts, "overflowed", 0)
