@@ -1,10 +1,10 @@
-"""Energy audit of a simulation: compares the change of the energy with the work of all actuators, joints and contacts.
+"""Energy audit of a simulation: compare the energy change with the work of all actuators, joints and contacts.
 
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is
 p (u- + u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step is the
-mean over the kicks at the start and the end of the step (trapezoidal rule). With the semi-implicit scheme, the audit
-uses only the kick at the start of the step. The balance has separate entries for position corrections and for implicit
-steps of oil circuits. ``EnergyBalance.error`` is the change of energy minus the sum of all entries.
+mean of two values: from the kick at the step's start and at its end (trapezoidal rule). With the semi-implicit scheme,
+the audit uses only the kick at the start of the step. Position corrections and implicit steps of oil circuits have
+separate entries in the balance. ``EnergyBalance.error`` is the change of energy minus the sum of all entries.
 """
 
 from __future__ import annotations
@@ -26,18 +26,19 @@ Powers = dict[str, Array]
 
 @dataclass(frozen=True)
 class EnergyBalance:
-    """Result of an energy audit. All values of the result are arrays (num_worlds,) in J.
+    """Result of an energy audit. All values are arrays (num_worlds,) in J.
 
     Attributes:
         kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
-        works: dict from an entry's name to the added energy. Negative values of ``works`` are removed energy. Elements
-            have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The
-            entry of a spring contains only the work of its damping. The entry ``joints`` is the numerical energy error
-            in the locked directions of joints. The entry ``moved bodies`` is the work of kinematic bodies. The entry
-            ``push-outs`` is the work of position corrections against gravity. The entry ``oil steps`` is the energy
-            change by the implicit steps of circuits. Three more entries are ``contacts``, ``impacts`` and ``applied``.
-        turnover: maximum of three values: the added energy, the removed energy, and the largest change of the kinetic
-            energy.
+        works: name of an entry -> energy that the entry added to the system. Negative values are removed energy.
+            Elements have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits).
+            The entry of a spring contains only the work of its damping. The entry ``joints`` is the numerical work in
+            the locked directions of joints, which is zero in exact arithmetic. The entry ``moved bodies`` is the work
+            of kinematic bodies. The entry ``push-outs`` is the work against gravity when position corrections lift
+            bodies. The entry ``oil steps`` is the energy change by the implicit steps of circuits. The entries
+            ``contacts``, ``impacts`` and ``applied`` are the work of contact forces, of impacts and of applied forces.
+        turnover: reference energy for the relative error. The turnover is the maximum of three values: the added
+            energy, the removed energy, and the maximum change of the kinetic energy.
     """
 
     kinetic: Array
@@ -52,11 +53,14 @@ class EnergyBalance:
 
     @property
     def relative_error(self) -> Array:
-        """Absolute error divided by the turnover, or 0 if the turnover is 0."""
+        """Absolute value of ``error`` divided by ``turnover``.
+
+        If ``turnover`` is 0, the value is ``abs(error)`` in J.
+        """
         return np.abs(self.error) / np.where(self.turnover > 0.0, self.turnover, 1.0)
 
     def __str__(self) -> str:
-        """Return a table of the energies and works of world 0, largest work first."""
+        """Return a table of world 0: energy changes, then works in descending order, then the error."""
         rows = sorted(self.works.items(), key=lambda item: -abs(item[1][0]))
         stored = [("kinetic energy", self.kinetic), ("potential energy", self.potential)]
         lines = [f"{name:32s} {value[0]:14.6g} J" for name, value in [*stored, *rows, ("error", self.error)]]
@@ -64,7 +68,7 @@ class EnergyBalance:
 
 
 class EnergyAudit:
-    """Steps a simulation and sums the work of each actuator, joint and contact.
+    """Step a simulation, and sum the work of each actuator, joint and contact.
 
     ::
 
@@ -118,7 +122,7 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._most = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Return the works, the added and removed energy, and the maximum change of the kinetic energy."""
+        """Return the works by entry, the added and the removed energy, and the maximum change of the kinetic energy."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
@@ -130,7 +134,7 @@ class EnergyAudit:
 
 
 class _Kick:
-    """Velocities, powers and energies at the velocity update of the current time."""
+    """Velocities, powers and energies in the velocity update at the current time."""
 
     def __init__(self, sim: Simulation) -> None:
         w = sim.runtime.forward()
@@ -161,7 +165,7 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the work since the velocity update of each actuator whose kind implements ``works``."""
+        """Return the work since this kick, for each actuator whose kind implements ``works``."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
@@ -210,7 +214,7 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Add the power of the constraint rows (impulse times mean rate)."""
+        """Add the power of the constraint rows: impulse times mean rate, divided by the kick's duration."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
@@ -233,7 +237,7 @@ class _Powers:
         self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
 
     def _actuators(self, power: Array) -> Array:
-        """Add the power of actuators on joint axes."""
+        """Add the power of actuators on single joint axes. Return the remaining power of each axis."""
         w, row = self.w, self.w.topology.axis_row
         ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
         rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick

@@ -19,7 +19,7 @@ class GpusimError(Exception):
 
 
 class ModelError(GpusimError, ValueError):
-    """A model, parameter or input file breaks a rule."""
+    """A model, parameter or input file is invalid."""
 
 
 class UnknownNameError(GpusimError, KeyError):
@@ -38,7 +38,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
 
     Args:
         kind: kind of the unknown object, such as "signal" or "scene".
-        name: the given name.
+        name: the unknown name.
         known: all valid names.
     """
     names = sorted(known)
@@ -57,7 +57,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
 
 
 def callers_level() -> int:
-    """Return the ``stacklevel`` for a warning that points to the nearest calling line outside gpusim."""
+    """Return the ``stacklevel`` of a warning, so that Python shows the user's line that called gpusim."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

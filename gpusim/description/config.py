@@ -10,7 +10,7 @@ from gpusim import validate
 from gpusim.renamed import NamesMoved, checks_old_names
 
 MAX_REPEATS = 1_000_000
-"""Maximum of ``substeps`` and ``iterations``, because kernels count with 32 bits."""
+"""Upper bound of ``substeps`` and of ``iterations``. Kernels store both counts in 32-bit integers."""
 
 SCHEMES = ("second_order", "semi_implicit")
 JOINT_SOLVERS = ("auto", "direct", "colored")
@@ -20,32 +20,34 @@ MAX_COLORS = 62
 
 @dataclass(frozen=True)
 class SolverConfig(NamesMoved):
-    """Settings of a step. docs/guides/step_and_solver.md helps you choose values.
+    """Settings of the simulation step. docs/guides/step_and_solver.md helps you choose values.
 
     Args:
         dt: step size (s). Collision detection runs once per step.
         substeps: substeps per step.
-        iterations: number of sweeps over the contacts per substep. With ``"colored"``, sweeps include the joints. With
-            ``"direct"``, ``iterations`` also limits how often limits and friction change their state in a substep.
-        impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). With ``"direct"`` or
-            ``"auto"``, sweeps also end when no impulse changes by more than 1e-7 of the largest normal impulse
-            (float32: 3e-6).
-        max_colors: maximum number of colors of the colored solver, 1 to 62. Each sweep first solves the constraints
-            without a color, by Jacobi with mass splitting.
+        iterations: number of sweeps over the contacts per substep. With ``joint_solver="colored"``, sweeps include the
+            joints. With ``joint_solver="direct"``, more ``iterations`` also let joint limits and dry friction change
+            their state more often in a substep.
+        impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). With
+            ``joint_solver="direct"`` or ``"auto"``, sweeps also end early when all changes of impulses are below 1e-7
+            times the largest normal impulse (float32: 3e-6).
+        max_colors: maximum number of colors of the colored solver, 1 to 62. Constraints that get no color are solved at
+            the start of each sweep, by Jacobi iteration with mass splitting.
         joint_solver: solver of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by
-            color). "auto" uses the ``solver`` of each group of connected joints. The default of a group is "direct", or
-            "colored" for tracks.
+            color). "auto" uses the setting ``solver`` of each group of connected joints. Without this setting, tracks
+            use "colored", and all other groups use "direct".
         scheme: integration scheme, "second_order" (default) or "semi_implicit" (semi-implicit Euler with split
             impulses, as in the VirSim papers).
-        geometric_stiffness: stiffen light links under tension if the step would be unstable.
-        max_pairs: buffer capacity per world for pairs of close shapes, or None for an estimate from the number of
-            shapes. If the buffer overflows, the remaining pairs do not collide, and a warning gives the required value.
+        geometric_stiffness: increase the effective inertia of light bodies under tension if the step would otherwise be
+            unstable.
+        max_pairs: maximum number of pairs of close shapes per world, or None to estimate it from the number of shapes.
+            If the buffer overflows, the remaining pairs do not collide, and a warning gives the required value.
         strict: raise an error instead of a warning when ``max_pairs`` overflows.
-        contact_margin: distance at which shapes become candidates for contact (m). gpusim adds the distance that the
-            shapes can move in a step.
+        contact_margin: shapes closer than this distance (m) are candidates for contact. gpusim adds the distance that
+            the shapes can move in a step.
         contact_slop: penetration that the solver does not correct (m).
-        max_depenetration_speed: largest speed of penetration correction (m/s). Each substep corrects 20 % of the
-            penetration.
+        max_depenetration_speed: maximum speed (m/s) at which the solver separates overlapping shapes. Each substep
+            corrects 20 % of the penetration.
 
     Raises:
         ModelError: a value is invalid.
@@ -67,7 +69,7 @@ class SolverConfig(NamesMoved):
 
     @property
     def direct(self) -> bool:
-        """Return whether the direct solver may solve some joints."""
+        """Return True unless ``joint_solver`` is "colored". The direct solver can then solve some joints."""
         return self.joint_solver != "colored"
 
     def __post_init__(self) -> None:
@@ -114,7 +116,7 @@ SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     """Return the floating-point type of the computations in a substep, for a state of type ``dtype``.
 
-    In float32, the direct solver's equations lose all digits if masses differ by 1e7 or a loop is overconstrained. The
+    In float32, the direct solver loses all accuracy if mass ratios reach 1e7 or a loop is overconstrained. The
     direct solver therefore always computes in float64, unless ``fast`` is set.
     """
     return "float64" if config.direct and not fast else dtype

@@ -1,8 +1,8 @@
-"""Arrays of contacts, for the table in model/fields.py.
+"""Declarations of the contact arrays, for the table of all arrays in model/fields.py.
 
-The dimension "shapes" is the number of shapes. The dimension "pairs" is the capacity for pairs of shapes with
-overlapping bounding boxes. The dimension 4 is the maximum number of points of a manifold. Forces and impulses act on
-shape B. All vectors are in the world frame. Shape A has the lower index, and normals point from A to B.
+The dimension "shapes" is the number of shapes. The dimension "pairs" is the maximum number of shape pairs with
+overlapping bounding boxes. The dimension 4 is the maximum number of contact points in a manifold. Forces and impulses
+act on shape B. All vectors are in the world frame. Shape A has the lower index, and normals point from A to B.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from gpusim.description.contact_record import POINTS as POINTS
 from gpusim.description.field import Field
 
 PARTNERS = 24
-"""Capacity of the neighbor list of each shape."""
+"""Maximum number of neighbors in the list of each shape."""
 WIDER = 0.04
-"""Margin of boxes in the grid search, as a fraction of a cell."""
+"""Margin around bounding boxes in the grid search, as a fraction of the cell size."""
 
 # Data of pairs that the next step matches with its own pairs.
 CARRIED_FIELDS: tuple[Field, ...] = (

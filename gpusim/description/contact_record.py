@@ -12,7 +12,7 @@ import numpy as np
 from gpusim.typing import Array
 
 POINTS = 4
-"""Largest number of points of a manifold."""
+"""Maximum number of contact points in a manifold."""
 _Shapes = dict[str, tuple[int, ...]]
 # Data that a sweep reads and writes, in the frame (normal, tangents). A GPU reads the first parts in pairs of values.
 # Initially, the values from "restitution" on are zero, and in points the values from "gamma" to "delta". Stages set all
@@ -32,7 +32,7 @@ _POINT: _Shapes = {
 
 
 def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
-    """Return the offset of each part, and the total number of values, rounded up to an even number."""
+    """Return the offset of each field, and the number of values in all fields, rounded up to an even number."""
     ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())])
     return dict(zip(shapes, ends.tolist(), strict=False)), int(ends[-1] + ends[-1] % 2)
 
@@ -42,8 +42,8 @@ _AT_POINT, _POINT_SIZE = _offsets(_POINT)
 RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
 """Number of values in a record."""
 ANCHOR = 6 * POINTS + 4
-"""Number of double-precision values in a record: points on A and B, the normal, and one unused value for an even
-number."""
+"""Number of double-precision values in a record: points on A and B, the normal, and one unused value. The unused value
+makes the number even."""
 SOLVED = ("torque", "shear"), ("impulse", "delta")
 """Names of the values that sweeps compute for a manifold and for each point (reference/contacts/manifolds.py)."""
 SOLVED_SIZE = sum(int(np.prod(_MANIFOLD[name])) for name in SOLVED[0]) + POINTS * sum(
@@ -58,11 +58,11 @@ RECORD_LAYOUT = {
     "SOLVED_SIZE": SOLVED_SIZE,
     "ANCHOR_SIZE": ANCHOR,
 }
-"""Names and values of kernel constants."""
+"""Kernel constants with the layout of a record: name -> value."""
 
 
 def by_slot(records: Array, lanes: int) -> Array:
-    """Convert records from the interleaved layout of the kernels to (num_worlds, capacity, numbers)."""
+    """Convert records from the interleaved layout of the kernels to the shape (num_worlds, capacity, RECORD)."""
     worlds, slots, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, slots, numbers)
 

@@ -41,7 +41,7 @@ class Elements:
     num_worlds: int
 
     def __repr__(self) -> str:
-        """Return a text with the numbers of elements, such as ``<ModelBuilder: 3 bodies, 1 joint>``."""
+        """Return a text that counts the elements, such as ``<ModelBuilder: 3 bodies, 1 joint>``."""
         counts = [(part.name, getattr(self, part.name)) for part in fields(Elements) if part.name != "num_worlds"]
         parts = [f"{len(items)} {_noun(name, len(items))}" for name, items in counts if items]
         parts += [f"{self.num_worlds} worlds"] if self.num_worlds > 1 else []
@@ -53,5 +53,5 @@ class Elements:
 
 
 def _noun(plural: str, number: int) -> str:
-    """Return the singular or plural noun of a list of elements, such as "body" or "bodies"."""
+    """Return the noun for ``number`` elements: ``plural``, or its singular for one element."""
     return plural if number != 1 else "body" if plural == "bodies" else plural.removesuffix("s")

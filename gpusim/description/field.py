@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Field:
-    """Declaration of an array: name, dimensions, number type, unit and meaning."""
+    """Declaration of an array: name, dimensions, data type, unit and meaning."""
 
     name: str
     dims: tuple[str | int, ...]

@@ -1,9 +1,9 @@
-"""Base class of joint kinds: constraint rows lock motions, and coordinates describe the free motions.
+"""Base class of joint kinds. Constraint rows lock some relative motions, and coordinates describe the other motions.
 
 Most rows are *dot rows* ``C = u . w - c0 = 0`` for two vectors u and w. The vector u is fixed in the parent or in the
-world. If ``linear`` is False, the vector w is fixed in the child, and the row keeps u and w perpendicular. If
-``linear`` is True, w is the vector from the parent's point to the child's point, and the row keeps the distance along u
-zero. A *line row* keeps the distance between two points constant.
+world. If ``linear`` is False, the vector w is fixed in the child. The row then keeps u and w perpendicular (c0 = 0). If
+``linear`` is True, w is the vector from the parent's joint point to the child's joint point. The row then keeps the
+component of w along u equal to c0. A *line row* keeps the distance between two points constant.
 """
 
 from __future__ import annotations
@@ -38,15 +38,17 @@ UNITS = {TRANSLATION: "m", DISTANCE: "m", CHORD: "m"} | dict.fromkeys(
     (ANGLE, ROTATION, TOTAL_ROTATION, OUTER_ANGLE, MIDDLE_ANGLE), "rad"
 )
 COUNTED = (ANGLE, OUTER_ANGLE, MIDDLE_ANGLE)
-"""Kinds of angles for which the state counts full rotations (array ``angle``)."""
+"""Coordinate kinds whose angle can exceed one full rotation. The state array ``angle`` stores these angles."""
 
 
 @dataclass(frozen=True)
 class DotRow:
-    """Constraint ``u . w - c0 = 0``. The vector ``u`` is in the axes of the parent, or of the world if ``on_world``.
+    """Constraint ``u . w - c0 = 0``.
 
-    If ``linear`` is True, ``point_a`` and ``vector_b`` are points in the body frames (m). Otherwise ``vector_b`` is a
-    direction in the child's axes, and ``point_a`` is unused.
+    ``u`` is given in the axes of the parent, or in world axes if ``on_world`` is True.
+
+    If ``linear`` is True, ``point_a`` is a point in the parent's frame, and ``vector_b`` is a point in the child's
+    frame (m). Otherwise ``vector_b`` is a direction in the child's axes, and ``point_a`` is unused.
     """
 
     u: Array
@@ -55,14 +57,14 @@ class DotRow:
     linear: bool
     c0: float = 0.0
     on_world: bool = False
-    """True if ``u`` is fixed in the world. Three such rows lock a point in all directions."""
+    """True if ``u`` is fixed in the world. Three such rows lock all translations of a point."""
 
 
 @dataclass(frozen=True)
 class LineRow:
     """Constraint ``|w| - length = 0``, where w is the vector from ``point_a`` to ``point_b``.
 
-    ``point_a`` and ``point_b`` are in the body frames (m).
+    ``point_a`` is in the parent's frame, and ``point_b`` is in the child's frame (m).
     """
 
     point_a: Array
@@ -77,20 +79,20 @@ class Coordinate:
     The values of ``kind`` are:
 
     translation: distance along ``axis`` (in the parent's axes) from ``point_a`` to ``point_b``.
-    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), counted over full rotations. The angle goes
+    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), which can exceed 2 pi. The angle is measured
         from ``ref_a`` (in the parent's axes) to ``ref_b`` (in the child's axes).
     distance: distance from ``point_a`` to ``point_b``. With a ``path``, the coordinate is the length of a rope along
         the path.
     rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` is the index of the
-        component. ``frame_a`` and ``frame_b`` are the joint's axes in the bodies, 3x3.
+        component. ``frame_a`` and ``frame_b`` contain the joint's axes in the parent's and the child's axes, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``. Each term is a coordinate of another joint, multiplied by a factor.
-    outer_angle: first or last Euler angle. ``axis`` is the rotation axis. ``other`` is the axis at the opposite end of
-        the Euler sequence, in the other body.
+    outer_angle: first or last Euler angle. ``axis`` is the axis of this rotation. ``other`` is the axis of the last or
+        first Euler rotation, fixed in the other body.
     middle_angle: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
         child. ``other`` is the axis of the first rotation, in the parent. The three axes of the Euler angles are
         right-handed.
-    chord: 2 sin(t/2), for cone limits, where t is the angle between an axis in the parent and an axis in the child.
+    chord: 2 sin(t/2), where t is the angle between an axis in the parent and an axis in the child. Cone limits use it.
     """
 
     kind: str
@@ -110,7 +112,10 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class JointFrames:
-    """Point and axes of a joint in both bodies. The third columns of ``axes_a`` and ``axes_b`` are the joint axis."""
+    """Point and axes of a joint, in each body's frame.
+
+    The third column of ``axes_a`` or ``axes_b`` is the joint axis.
+    """
 
     point_a: Array
     point_b: Array
@@ -118,7 +123,7 @@ class JointFrames:
     axes_b: Array
 
     def point_rows(self, columns: Sequence[int] = (0, 1, 2)) -> list[DotRow]:
-        """Return rows that keep the two points of the joint together along the given axes of the parent."""
+        """Return rows that make both points of the joint coincide along the given axes of the parent."""
         if len(columns) == 3:
             return [DotRow(np.eye(3)[k], self.point_a, self.point_b, True, on_world=True) for k in columns]
         return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
@@ -132,11 +137,11 @@ class JointFrames:
         return [self.perpendicular_row(0, 2), self.perpendicular_row(1, 2)]
 
     def locked_rotation_rows(self) -> list[DotRow]:
-        """Return rows that lock relative rotation. Each row keeps two axes perpendicular."""
+        """Return rows that lock the relative rotation of the bodies. Each row keeps two axes perpendicular."""
         return [self.perpendicular_row(1, 2), self.perpendicular_row(2, 0), self.perpendicular_row(0, 1)]
 
     def translation(self, k: int) -> Coordinate:
-        """Return the coordinate for the translation of the child's point along axis k of the parent."""
+        """Return the coordinate for the translation of the child's joint point along axis k of the parent."""
         return self._coordinate(TRANSLATION, self.axes_a[:, k])
 
     def angle(self) -> Coordinate:
@@ -148,7 +153,7 @@ class JointFrames:
         return self._coordinate(DISTANCE, self.axes_a[:, 2])
 
     def rotation(self, k: int) -> Coordinate:
-        """Return the coordinate for component k of the rotation vector of the child's axes in the parent's axes."""
+        """Return the coordinate for component k of the rotation vector from the parent's to the child's joint axes."""
         return replace(self._coordinate(ROTATION, self.axes_a[:, k]), component=k)
 
     def total_rotation(self) -> Coordinate:
@@ -175,7 +180,10 @@ class JointFrames:
 
 
 class JointType(ABC):
-    """Base class of a kind of joint, registered by ``name``. A kind defines the constraint rows and coordinates."""
+    """Base class of a kind of joint, registered by ``name``.
+
+    A kind defines the constraint rows and the coordinates of its joints.
+    """
 
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
@@ -188,29 +196,33 @@ class JointType(ABC):
     holds: ClassVar[bool] = True
     """False if the joint locks no motion between its bodies, such as a free joint or a bushing."""
     bears: ClassVar[bool] = True
-    """False if the joint bears no load."""
+    """False if a load sensor cannot measure the joint, such as a free joint or a wrapped rope."""
     welds: ClassVar[bool] = False
     """True if the joint merges its bodies into one rigid part."""
     pulls: ClassVar[bool] = False
-    """True if the joint has one coordinate and a tension along it. The limits are lengths that can change
-    (model/ropes.py)."""
+    """True if the joint acts like a rope: its single coordinate is a length with a tension. The length limits can
+    change at run time (model/ropes.py)."""
     switched: ClassVar[bool] = False
     """True if you can lock and release the coordinates at run time."""
     hinge: ClassVar[bool] = False
     """True if the only motion of the joint is a rotation about the third axis of the joint frames."""
     picture: ClassVar[str | None] = None
-    """Picture in the viewer: "pin" (along the third axis), "socket", "cross", "rail", "line" or None."""
+    """Symbol that the viewer draws for the joint: "pin" (along the third axis), "socket", "cross", "rail", "line",
+    "wrap" or None."""
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows of the locked motions."""
+        """Return the constraint rows, which lock some of the relative motions."""
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """Return the coordinates of the free motions, one for each entry of ``coordinates``."""
         return []
 
     def moves(self, joint: JointSpec) -> int:
-        """Return the number of coordinates with a position signal. All further coordinates only have limits."""
+        """Return the number of coordinates with a position signal.
+
+        The remaining coordinates have limits but no signal.
+        """
         return len(self.kinds(joint))
 
     def unit(self, joint: JointSpec) -> str:
@@ -231,8 +243,8 @@ class JointType(ABC):
 
         Joints without limits return an empty list.
 
-        Coordinates with a position signal have the name "". Coordinates that only have limits have the name "rotation"
-        or "cone".
+        Coordinates with a position signal have the name "". Coordinates with limits but no signal have the name
+        "rotation" or "cone".
         """
         kinds = self.kinds(joint)
         if not {"limit_lower", "limit_upper"} <= joint.params.keys():
@@ -252,18 +264,18 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters that limit the length instead of locking it, or None if the joint locks no length."""
+        """Return parameters with limits at a locked length instead of the lock, or None if no length is locked."""
         return None
 
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters for a copy in another builder.
+        """Return the parameters for a copy of the joint in another builder.
 
         Args:
             params: parameters of the joint.
             first_joint, first_body: indices of the copies of joint 0 and body 0 in the other builder.
-            parent: body of the other builder that replaces this builder's world, -1 for the world.
+            parent: index of the body in the other builder that replaces this builder's world, or -1 for the world.
             pose: pose of this builder's world in the frame of ``parent``.
         """
         return params
@@ -294,13 +306,16 @@ def triad(axis: Array) -> Array:
 
 
 def chord_of(angle: Array | float) -> Array:
-    """Return the chords (m) of angles on a circle with a radius of 1 m. The chord of an infinite angle is infinite."""
+    """Return the chord lengths (m) for angles (rad) on a circle with a radius of 1 m.
+
+    The chord of an infinite angle is infinite.
+    """
     finite = np.isfinite(angle)
     return np.where(finite, 2.0 * np.sin(0.5 * np.where(finite, angle, 0.0)), np.inf)
 
 
 def angle_of_chord(chord: Array) -> Array:
-    """Return the angles (rad) of chords: the inverse of :func:`chord_of`."""
+    """Return the angles (rad) for given chords (m). This function is the inverse of :func:`chord_of`."""
     finite = np.isfinite(chord)
     return np.where(finite, 2.0 * np.arcsin(np.where(finite, 0.5 * chord, 0.0)), np.inf)
 
@@ -330,8 +345,8 @@ def axis_params(
 ) -> dict[str, Array]:
     """Check the parameters of joint coordinates. Return each parameter as an array (count,).
 
-    Limits are in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m. Armature (inertia of a geared rotor
-    at the coordinate) is in kg or kg m2. The restitution of an impact on a limit is from 0 to 1.
+    Limits are in m or rad, damping in N s/m or N m s/rad, dry friction in N or N m. Armature (reflected inertia of a
+    rotor) is in kg or kg m2. The restitution of impacts at a joint limit is from 0 to 1.
     """
     lower = validate.per_axis(element, "limit_lower", limit_lower, count, infinite=True)
     upper = validate.per_axis(element, "limit_upper", limit_upper, count, infinite=True)

@@ -13,7 +13,7 @@ from gpusim import validate
 from gpusim.typing import Array
 
 LARGEST = 2048
-"""Maximum width and height of a texture (pixels). gpusim averages pixels of larger images."""
+"""Maximum width and height of a texture (pixels). gpusim reduces larger images by averaging pixels."""
 SURFACE, PROJECTED = "surface", "projected"
 _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 
@@ -22,22 +22,22 @@ _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 class Texture:
     """Image on a surface. Equal images share one array, in memory and on the GPU.
 
-    A texture with six images is a cube around the visual. The viewer projects the cube onto the visual from the frame's
-    origin, as in MuJoCo.
+    A texture with six images is a cube map around the visual, as in MuJoCo. The viewer projects the cube map onto the
+    visual, from the origin of the visual's frame.
 
     Args:
-        pixels: sRGB colors (uint8). An image is (height, width, 3 or 4), with the top row first. A cube is (6, n, n,
-            3), with the faces +x, -x, +y, -y, +z, -z, oriented as in OpenGL. Floats from 0 to 1 and gray images
-            (height, width) are also valid. The surface has a hole where the fourth channel (opacity) is below 128.
+        pixels: sRGB colors (uint8). An image is (height, width, 3 or 4), with the top row first. A cube map is (6, n,
+            n, 3), with the faces +x, -x, +y, -y, +z, -z, oriented as in OpenGL. Floats from 0 to 1 and gray images
+            (height, width) are also valid. Pixels whose fourth channel (opacity) is below 128 are invisible.
         repeat: number of repetitions of the image in each direction, per unit of texture coordinates. For a projected
-            image, the number of repetitions is per m.
-        mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. Each side
-            of a box and the side of a cylinder show the whole image. "projected" projects the image along z, with its
-            center on the z axis. Planes and height fields are always projected. The viewer stretches a cube of images
-            to the bounding box of a shape, except with "projected".
+            image, ``repeat`` is the number of repetitions per m.
+        mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. A box
+            shows the whole image on each face. A cylinder shows the whole image on its lateral surface. "projected"
+            projects the image along z, with its center on the z axis. Planes and height fields are always projected.
+            The viewer scales a cube map to the bounding box of a shape, except with "projected".
 
     Attributes:
-        key: digest of the pixels.
+        key: hash of the pixels.
 
     Raises:
         ModelError: a value is invalid.
@@ -60,7 +60,7 @@ class Texture:
 
     @property
     def is_cube(self) -> bool:
-        """Return whether the texture is a cube of six images."""
+        """Return whether the texture is a cube map of six images."""
         return self.pixels.ndim == 4
 
     def mean(self) -> tuple[float, float, float]:
@@ -81,7 +81,9 @@ class Texture:
 
 @dataclass(frozen=True)
 class Look:
-    """Surface appearance of a visual. The value None selects the value in the mesh file, or else the viewer's default.
+    """Surface appearance of a visual.
+
+    If an attribute is None, the viewer uses the value from the mesh file, or its default value.
 
     Attributes:
         alpha: opacity, 0 (invisible) to 1.
@@ -157,7 +159,7 @@ def reduced(pixels: Array) -> Array:
 
 
 def _shared(pixels: Array) -> tuple[str, Array]:
-    """Return the digest of the pixels, and the read-only array of pixels. Equal images share the array."""
+    """Return the hash of the pixels, and the read-only array of pixels. Equal images share the array."""
     data = np.ascontiguousarray(pixels)
     digest = hashlib.blake2b(repr(data.shape).encode(), digest_size=12)
     digest.update(data.data)

@@ -17,18 +17,19 @@ KEYS: dict[str, int] = {
 }
 """GLFW key codes, by key names in mapping files."""
 STOP_KEY = "E"
-"""Emergency stop key. Shift releases the stop."""
+"""Key for the emergency stop. Shift with this key ends the emergency stop."""
 RESERVED = (STOP_KEY, "ESCAPE", "SPACE", "TAB")
-"""Keys that mappings must not use, because they stop, quit, pause or open the panel."""
+"""Keys that mappings must not use: they trigger the emergency stop, quit, pause, or open the panel."""
 AXES = ("left_x", "left_y", "right_x", "right_y", "left_trigger", "right_trigger")
-"""Gamepad axes in GLFW's order. Sticks are -1 to 1, positive right and forward. Triggers are 0 to 1."""
+"""Gamepad axes in GLFW's order. Stick values are from -1 to 1, positive to the right and forward. Trigger values are
+from 0 to 1."""
 BUTTONS = (
     *("a", "b", "x", "y", "left_bumper", "right_bumper", "back", "start", "guide", "left_thumb", "right_thumb"),
     *("dpad_up", "dpad_right", "dpad_down", "dpad_left"),
 )
 """Gamepad buttons in GLFW's order."""
 STOP_BUTTON = "back"
-"""Default button of the emergency stop."""
+"""Default gamepad button for the emergency stop."""
 
 
 def check_key(element: str, key: str) -> None:

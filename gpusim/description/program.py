@@ -1,4 +1,4 @@
-"""Programs, which are compiled block diagrams (gpusim/control), and the interface of diagrams for other packages."""
+"""Programs (compiled block diagrams from gpusim/control), and the interface of diagrams that other packages use."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Tuned:
 
     Attributes:
         at: index of the parameter.
-        least, most: lower and upper bound. With ``above``, the value must be greater than ``least``.
-        unit, doc: description for users.
+        least, most: lower and upper bound. If ``above`` is True, ``least`` itself is not a valid value.
+        unit, doc: unit and description for users.
     """
 
     at: int
@@ -84,21 +84,22 @@ class WireInfo:
 class Program:
     """A compiled diagram.
 
-    A sample reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the persistent values
-    (worlds, values) and the commands (worlds, controls). A sample updates the persistent values and the commands.
-    program_clock.py describes the first persistent values. The last persistent values are the previous values of the
-    input signals. ``cpp`` is C++ code for one world. ``run`` is the bit-identical NumPy version for all worlds.
+    Each sample of the diagram reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the
+    persistent values (worlds, values) and the commands (worlds, controls). The sample then updates the persistent
+    values and the commands. program_clock.py describes the first persistent values. The last persistent values are the
+    previous values of the input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy
+    function for all worlds with bit-identical results.
 
     Attributes:
         label: label of the diagram.
         period: time between samples (s). If worlds have different periods, ``period`` is the shortest period.
-        signals: names of the input signals, in order.
+        signals: names of the input signals, in the order of their values.
         initial: initial persistent values, without the values of input signals.
         parameters: parameter values. ``tuned`` names the writable parameters.
         rate_at: index of the parameter with the sample rate (Hz), or None if all worlds have the same rate.
         width: number of input values.
-        rings: ring buffers of delays.
-        wires: readable wires.
+        rings: ring buffers for the delay blocks.
+        wires: wires that you can read as signals.
         inputs: operator commands that the diagram reads.
         drives: labels of the commands that the diagram sets.
         host: whether the diagram runs on the host because it calls Python functions.
@@ -134,7 +135,7 @@ class Program:
 
 
 class DiagramSpec(Protocol):
-    """Interface of a block diagram for the model."""
+    """Interface through which the model uses a block diagram."""
 
     label: str
     senses: bool
@@ -149,7 +150,7 @@ class DiagramSpec(Protocol):
         """Return the labels of the commands that the diagram sets."""
 
     def check(self) -> None:
-        """Check the diagram as far as possible without a simulation."""
+        """Check everything in the diagram that does not need a simulation."""
 
     def compile(
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,

@@ -1,9 +1,9 @@
-"""Clock of programs (compiled diagrams): sample times, and input values of samples. Simulation steps can have any size.
+"""Clock of programs (compiled diagrams): sample times, and input values of samples. Any step size is possible.
 
-Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that begins at or
-after the due time of the sample. After a step longer than the period, the program runs the last 1000 missed samples.
-The inputs of missed samples are linear interpolations between the previous and the current values of the signals. The
-kernel version in ``cuda_kernels/signals/diagram_clock.cuh`` gives bit-identical results.
+Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that starts at or
+after its due time. If a step is longer than the period, the program runs the missed samples after it, but at most the
+last 1000. The inputs of missed samples are linear interpolations between the previous and the current values of the
+signals. The kernel version in ``cuda_kernels/signals/diagram_clock.cuh`` gives bit-identical results.
 """
 
 from __future__ import annotations
@@ -20,26 +20,28 @@ COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
 time origin (s), number of samples at the time origin, period of the last sample (s), time of the last reading (s)."""
 HEAD = 6
 EARLY = 1e-6
-"""Time before the due time at which a sample is already due, as a fraction of the period."""
+"""Tolerance for early samples, as a fraction of the period: a sample may run this much before its due time."""
 DRIFT = 1e-5
-"""Maximum round-off of a sample time, as a fraction of the period. With a smaller error, the actual time of the sample
-becomes the new time origin."""
+"""Maximum error that counts as round-off of a sample time, as a fraction of the period. If the error is smaller, the
+clock moves the time origin to the actual time of the sample."""
 MAX_AT_ONCE = 1000
 """Maximum number of missed samples that a program runs after a long step. The program skips earlier samples."""
 CONSTANTS = {
     "COUNT": COUNT, "WORLD": WORLD, "ORIGIN": ORIGIN, "BASE": BASE, "PERIOD": PERIOD, "READ": READ,
     "EARLY": EARLY, "DRIFT": DRIFT, "MAX_AT_ONCE": MAX_AT_ONCE,
 }  # fmt: skip
-"""Constants by their names in the kernels."""
+"""Kernel constants: name -> value."""
 
 
 @dataclass(frozen=True)
 class Ring:
-    """Ring buffer of values of the last samples. The newest value is one slot before the next slot to write.
+    """Ring buffer with a value for each of the last samples.
+
+    The newest value is one slot before the next slot to write.
 
     Attributes:
-        at: index of the persistent value that stores the number of the next slot (0 to room - 1).
-        first: index of the persistent value that is the first slot.
+        at: index of the persistent value that stores the index of the next slot (0 to room - 1).
+        first: index of the persistent value that is slot 0.
         room: number of slots.
     """
 
@@ -48,11 +50,11 @@ class Ring:
     room: int
 
     def resample(self, s: Array, ratio: Array) -> None:
-        """Resample the buffer to a new period, before the next sample. The kernel version is named ``resample_ring``.
+        """Resample the buffer to a new period. The kernel version is named ``resample_ring``.
 
         Args:
             s: persistent values of some worlds, changed in place.
-            stretch: new period / old period, for each world.
+            ratio: new period / old period, for each world.
         """
         ago = np.arange(1, self.room + 1)
         before = np.clip(np.rint(ago * ratio[:, None]), 1.0, float(self.room))
@@ -99,7 +101,7 @@ def reading_fraction(s: Array, time: Array, period: Any) -> Array:
 
 
 def count_sample(s: Array, time: Array, period: Any) -> None:
-    """Count a sample. The next sample is due one period later."""
+    """Increase the count of samples by one. The next sample is due one period later."""
     error = np.abs(time - sample_time(s, period))
     drifts = (error > 0.25 * EARLY * period) & (error < DRIFT * period)
     s[:, ORIGIN] = np.where(drifts, time, s[:, ORIGIN])
@@ -114,7 +116,7 @@ def skip_samples(s: Array, time: Array, period: Any) -> None:
 
 
 def end_samples(s: Array, time: Array, period: Any) -> None:
-    """Finish the samples of a step. Skip samples that are still due."""
+    """Store the time and period after the samples of a step. Skip all samples that are still due."""
     next_time = np.floor((time - s[:, ORIGIN]) / period + EARLY) + 1.0
     s[:, BASE] = np.where(is_due(s, time, period), s[:, COUNT] - next_time, s[:, BASE])
     s[:, READ], s[:, PERIOD] = time, period

@@ -13,7 +13,7 @@ from gpusim import rotations, validate
 from gpusim.typing import Array
 
 FORWARD = (1.0, 0.0, 0.0)
-"""x axis of the site."""
+"""Direction of the site's x axis."""
 _ELEMENT = "Rays"
 
 
@@ -66,7 +66,7 @@ class Rays:
         Args:
             length: distance from the first to the last ray (m), centered at the site's origin.
             count: number of rays.
-            along: direction of the line, from the first to the last ray.
+            along: direction of the line on which the rays start, from the first to the last ray.
             direction: direction of all rays.
 
         Raises:
@@ -80,10 +80,10 @@ class Rays:
     def fan(cls, angle: float, count: int) -> Rays:
         """Make a fan of rays in the site's plane z = 0, as in a laser scanner.
 
-        The fan is centered on the x axis. The order of the rays is from right to left.
+        The fan is centered on the x axis. The first ray is the rightmost ray.
 
         Args:
-            angle: angle from the first to the last ray (rad), at most 2 pi. A full circle has no duplicate ray.
+            angle: angle from the first to the last ray (rad), at most 2 pi. With 2 pi, no two rays coincide.
             count: number of rays.
 
         Raises:
@@ -173,13 +173,13 @@ def _rows(name: str, value: Any) -> Array:
 
 
 def _spread(name: str, size: Any, count_name: str, count: Any) -> Array:
-    """Return positions from -size/2 to size/2, or 0 for a single position."""
+    """Return ``count`` equally spaced positions from -size/2 to size/2, or only 0 if ``count`` is 1."""
     half, number = 0.5 * validate.positive(_ELEMENT, name, size), validate.count(_ELEMENT, count_name, count)
     return np.linspace(-half, half, number) if number > 1 else np.zeros(1)
 
 
 def _fan_angles(name: str, angle: Any, count_name: str, count: Any) -> Array:
-    """Return the angles of a fan."""
+    """Return the equally spaced angles (rad) of the rays in a fan."""
     if not 0.0 < validate.number(_ELEMENT, name, angle) <= 2.0 * math.pi * (1.0 + 1e-12):
         raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give an angle above 0 and at most 2 pi")
     rays = validate.count(_ELEMENT, count_name, count)
@@ -189,7 +189,7 @@ def _fan_angles(name: str, angle: Any, count_name: str, count: Any) -> Array:
 
 
 def _bearings(azimuths: Array, heights: Array) -> Array:
-    """Return a unit vector for each elevation in ``heights`` and azimuth in ``azimuths``, (heights * turns, 3)."""
+    """Return a unit vector for each pair of an elevation (``heights``) and an azimuth, (heights * azimuths, 3)."""
     up, left = np.meshgrid(heights, azimuths, indexing="ij")
     flat = np.cos(up)
     return np.stack([flat * np.cos(left), flat * np.sin(left), np.sin(up)], axis=-1).reshape(-1, 3)

@@ -1,6 +1,6 @@
-"""References from the parameters of an element to other elements.
+"""Element parameters that refer to other elements, such as a body index.
 
-After you copy elements to another builder, the references in the copies point to the copied elements.
+When you copy elements to another builder, the copies refer to each other instead of the original elements.
 
 A kind of element declares which parameters are references. Example: ``references = {"joint_b": JOINT, "body_a": BODY,
 "point_a": point_on("body_a")}``.
@@ -21,10 +21,10 @@ from gpusim.description.specs import WORLD
 from gpusim.transform import Transform
 
 BODY, JOINT, ACTUATOR, SHAPE = "body", "joint", "actuator", "shape"
-"""Index of an element, or a list of indices. -1 means the world for BODY, and no element for JOINT, ACTUATOR and
-SHAPE."""
+"""The parameter is the index of an element, or a list of indices. -1 means the world for BODY, and no element for
+JOINT, ACTUATOR and SHAPE."""
 AS_IS = "as is"
-"""A value that is not a reference, although its name looks like one, such as the index of a joint coordinate."""
+"""The parameter is not a reference, although its name suggests one. An example is the index of a joint coordinate."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def moved_params(
     Args:
         references: parameters of this kind of element that name other elements.
         params: parameters of the element.
-        first: index of the copy of element 0 in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
+        first: index of the first copied element in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
         pose: pose of the copied builder's world in the frame of ``world``.
         world: body of the new builder that replaces the world of the copied builder, -1 for the world.
     """

@@ -17,7 +17,7 @@ class Registry(Generic[_Kind]):
     """Registry with one object of each registered class, by the ``name`` of the class.
 
     Args:
-        what: singular noun for a kind in error messages.
+        what: noun for one kind in error messages, such as "shape kind".
     """
 
     def __init__(self, what: str) -> None:
@@ -41,7 +41,7 @@ class Registry(Generic[_Kind]):
         return self._kinds[name]
 
     def forget(self, name: str) -> None:
-        """Remove a kind, for example after a test."""
+        """Remove the kind with this name, for example after a test."""
         del self._kinds[name]
 
     def names(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Base class of shape kinds: sizes for the narrow phase, mass properties, and a mesh for drawing.
+"""Base class of shape kinds. A kind defines sizes for the narrow phase, mass properties, and a mesh for drawing.
 
 Each file in gpusim/shapes registers a ``ShapeType`` and adds the method ``add_shape_<name>`` to the builder. In shape
 frames, round shapes have their axis along z. Lengths are in m.
@@ -18,9 +18,9 @@ from gpusim.typing import Array
 
 NUM_SIZES = 8
 MANIFOLDS = 4
-"""Maximum number of manifolds of one pair of shapes. Each manifold has its own normal."""
+"""Maximum number of contact manifolds for one pair of shapes. Each manifold has a separate normal."""
 CREASE = 35.0
-"""Angle between faces above which the viewer draws a sharp edge (degrees)."""
+"""Angle (degrees) between two faces. Above this angle, the viewer draws a sharp edge between the faces."""
 Params = dict[str, Any]
 Mesh = tuple[Array, Array]
 """Vertices in the shape frame (m), (n, 3), and vertex indices of triangles, (m, 3), counterclockwise seen from
@@ -64,9 +64,9 @@ class Faces:
 class Line:
     """Rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
 
-    ``origin`` is the point of the line that is nearest to the shape's center (m), (n, 3). The choice of ``origin``
-    avoids cancellation for distant rays. ``direction`` has length 1, (n, 3). ``start`` is the first valid s of each ray
-    (m), (n,).
+    ``origin`` (n, 3) is the point (m) nearest to the shape's center on the infinite line through the ray. With this
+    point, round-off stays small for distant rays. ``direction`` has length 1, (n, 3). ``start`` (n,) is the smallest s
+    of each ray (m).
     """
 
     origin: Array
@@ -74,53 +74,56 @@ class Line:
     start: Array
 
     def at(self, s: Array) -> Array:
-        """Return the points of the rays at ``s``, (n, 3)."""
+        """Return the point ``origin + s direction`` of each ray, (n, 3)."""
         return np.asarray(self.origin + s[:, None] * self.direction)
 
     def part(self, chosen: Array) -> Line:
-        """Return only the chosen rays."""
+        """Return the rays that the mask or indices ``chosen`` select."""
         return Line(self.origin[chosen], self.direction[chosen], self.start[chosen])
 
 
 class ShapeType(ABC):
     """Base class of a kind of shape, registered by ``name``. Kernels identify the kind by ``number``.
 
-    The builder checks ``params`` before it calls the methods. The file of each kind describes its parameters.
+    The builder checks ``params`` before it calls the methods. Each kind's module in gpusim/shapes describes its
+    parameters.
     """
 
     name: ClassVar[str]
     number: ClassVar[int]
     size_names: ClassVar[tuple[str, ...]]
-    """Names of the values in ``sizes``, in order. The remaining values in ``sizes`` are zero."""
+    """Names of the first values that ``sizes`` returns, in order. All further values are zero."""
     movable: ClassVar[bool] = True
-    """False if only the world and kinematic bodies may have the shape."""
+    """False if dynamic bodies must not have the shape."""
     rolls: ClassVar[bool] = False
-    """True if contact points do not rotate with the body within a step, because the shape rolls."""
+    """True for shapes that roll. Contact points on them do not rotate with the body during a step."""
     single: ClassVar[bool] = False
     """True if the shape has only one contact point with a plane or a convex shape. With terrain and meshes, the shape
     can have several contact points."""
     level: ClassVar[int] = 1
-    """Level of the kernel build that contains the kind. A model uses a build with the highest level of its shape kinds,
-    at least 1."""
+    """Lowest level of a kernel build that supports the kind. A model uses the build for the maximum ``level`` of all
+    its shapes, at least level 1."""
     picture: ClassVar[str] = "round"
-    """Drawing style: "round" (meshes depend on ``segments``), "faceted", "terrain" or "ground" (a whole plane)."""
+    """Drawing style: "round" (the mesh depends on ``segments``), "faceted", "terrain" or "ground" (an infinite
+    plane)."""
     two_sided: ClassVar[bool] = False
-    """True if the shape is a surface. The viewer then draws both sides of the triangles."""
+    """True if the shape is an open surface. The viewer then draws both sides of its triangles."""
     ray_file: ClassVar[str] = ""
-    """Source file in cuda_kernels/rays/ with the function ``ray_<name>``, the kernel version of ``cast``. Empty if ray
-    sensors cannot see the shape."""
+    """Source file in cuda_kernels/rays/ with the function ``ray_<name>``, which is ``cast`` for kernels. The name is
+    empty if ray sensors cannot detect the shape."""
     stretched_by: ClassVar[tuple[str, ...]] = ()
-    """Parameters that stretch a unit shape along x, y and z. A single length also scales all other parameters."""
+    """Names of the parameters that scale the unit shape along x, y and z. If there is only one length, it also scales
+    all other parameters."""
 
     def sizes(self, params: Params) -> Array:
-        """Return the numbers that the narrow phase reads, (8,)."""
+        """Return the values that describe the shape in the narrow phase, (8,)."""
         values = np.zeros(NUM_SIZES)
         numbers = self.size_values(params)
         values[: len(numbers)] = numbers
         return values
 
     def size_values(self, params: Params) -> list[float]:
-        """Return the number for each of ``size_names``, by default the parameter of the same name."""
+        """Return the values for ``size_names``. By default, each value is the parameter of the same name."""
         return [float(params[name]) for name in self.size_names]
 
     @abstractmethod
@@ -133,7 +136,7 @@ class ShapeType(ABC):
 
     @abstractmethod
     def inertia(self, params: Params) -> Array:
-        """Return the inertia for density 1 (m5), (3, 3).
+        """Return the inertia tensor for a density of 1, in m5, (3, 3).
 
         The inertia is about the center of mass, in the axes of the shape frame.
         """
@@ -144,7 +147,7 @@ class ShapeType(ABC):
 
     @abstractmethod
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Return triangles of the surface for drawing, with ``segments`` around a circle."""
+        """Return triangles for drawing the surface. A full circle has ``segments`` segments."""
 
     def corners(self, params: Params) -> Array:
         """Return points whose convex hull approximately contains the shape, in the shape frame (m), (n, 3)."""
@@ -155,22 +158,22 @@ class ShapeType(ABC):
         return 0.0
 
     def tile(self, params: Params) -> float:
-        """Return half the minimum thickness (m) of a shape with flat faces, or 0 for other shapes."""
+        """Return half of the minimum thickness (m) if the shape has flat faces, else 0."""
         return 0.0
 
     def manifolds(self, params: Params) -> int:
-        """Return the maximum number of manifolds of this shape with a convex shape.
+        """Return the maximum number of contact manifolds between this shape and a convex shape.
 
         Two convex shapes have one manifold.
         """
         return 1
 
     def unit(self, params: Params) -> tuple[Params, Array]:
-        """Return the parameters of the unit shape, and the stretch factors along x, y and z, (3,).
+        """Return the parameters of the unit shape, and its scale factors along x, y and z, (3,).
 
-        By default, the function returns ``params`` and ones.
+        Without ``stretched_by``, the unit shape has the parameters ``params``, and the factors are 1.
 
-        The viewer draws all shapes with the same unit shape together.
+        The viewer draws all shapes with the same unit shape as scaled copies of one mesh.
         """
         if not self.stretched_by:
             return params, np.ones(3)
@@ -181,15 +184,15 @@ class ShapeType(ABC):
         return unit, np.broadcast_to(stretch, 3)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the meshes to draw, each with the angle (degrees) above which the viewer draws a sharp edge."""
+        """Return the meshes to draw, each with the face angle (degrees) above which the viewer draws a sharp edge."""
         return [(*self.mesh(params, segments), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where rays first cross the surface, from outside or from inside (see shapes/casting.py).
+        """Return the first crossing of each ray with the surface, from outside or from inside (see shapes/casting.py).
 
         Returns:
-            Two arrays: the first crossing ``s >= start`` of each ray (m), (n,), infinite without a hit, and the outward
-            normals at the crossings, (n, 3), of any length.
+            Two arrays. The first array (n,) contains s (m) of each ray's first crossing with ``s >= start``, or
+            infinity without a crossing. The second array (n, 3) contains the outward normals there, not normalized.
 
         Raises:
             ModelError: only kernels can cast rays against this kind of shape.
@@ -198,16 +201,16 @@ class ShapeType(ABC):
         raise ModelError(f"shape kind '{self.name}': {rule}; {hint}")
 
     def points(self, params: Params) -> Array:
-        """Return vertices (n, 3), or the heights (rows*columns,) of a height field.
+        """Return the vertices (n, 3) of a shape, or the heights (rows * columns,) of a height field.
 
         Other shapes return an empty array.
         """
         return np.zeros((0, 3))
 
     def faces(self, params: Params) -> Faces:
-        """Return the faces of a hull.
+        """Return the faces of a hull or mesh, or no faces for other shapes.
 
-        A triangle mesh returns integer tables in ``vertex``. Other shapes return no faces.
+        For a triangle mesh, the field ``vertex`` contains integer tables.
         """
         return Faces()
 
@@ -223,7 +226,7 @@ class Round(ShapeType):
 
 
 class Unmovable(ShapeType):
-    """Base class of shapes without mass that only the world and kinematic bodies may have."""
+    """Base class of massless shapes, which only the world and kinematic bodies can have."""
 
     movable: ClassVar[bool] = False
 
@@ -255,7 +258,7 @@ def shape_kinds() -> list[ShapeType]:
 
 
 def shape_codes() -> dict[str, int]:
-    """Return kernel constants: the number of each shape kind, a bit mask of the single-point kinds, and MANIFOLDS."""
+    """Return kernel constants: the ``number`` of each kind, MANIFOLDS, and a bit mask of the kinds with ``single``."""
     kinds = shape_kinds()
     single = sum(1 << kind.number for kind in kinds if kind.single)
     numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}

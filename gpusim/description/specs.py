@@ -1,4 +1,4 @@
-"""Dataclasses for the builder's elements: bodies, joints, couplings, actuators, shapes, visuals, sites and sensors."""
+"""Dataclasses for elements of the builder: bodies, joints, couplings, actuators, shapes, visuals, sites and sensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORLD = -1
 
 
 class Named:
-    """Base class of records with a label. ``word`` is the noun for the record in messages."""
+    """Base class of elements with a label. ``word`` is the noun for the element in messages."""
 
     word: ClassVar[str]
     label: str
@@ -58,8 +58,8 @@ class BodySpec(Named):
 class JointSpec(Named):
     """A joint between ``parent`` and ``child``. The frames of the joint are relative to the body frames.
 
-    ``solver`` is "direct" or "colored". The value of ``solver`` applies to all connected joints. If ``solver`` is None,
-    the simulation chooses the solver.
+    ``solver`` is "direct" or "colored". The value also applies to all joints that are connected to this joint. If
+    ``solver`` is None, the simulation chooses the solver.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class JointSpec(Named):
 
 
 Term = tuple[int, int, float]
-"""A joint, the index of a coordinate, and the factor of the coordinate in a sum."""
+"""Term of a sum of joint coordinates: joint index, index of the coordinate in the joint, and factor."""
 
 
 @dataclass
@@ -112,7 +112,7 @@ class ShapeSpec(Named):
 
     ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
     a.mask`` are both nonzero. ``ModelBuilder.finalize`` converts a group name in ``group`` to bits. ``density`` (kg/m3)
-    determines the mass of bodies without a given mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing.
+    determines the body's mass if you specify no mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing.
     """
 
     word: ClassVar[str] = "shape"
@@ -172,13 +172,13 @@ JOINT_SENSOR, CONTACT_SENSOR, RAY_SENSOR = "joint", "contact", "ray"
 
 @dataclass(frozen=True, eq=False)
 class RaySpec:
-    """Rays of a ray sensor, and the shapes that the sensor sees.
+    """Rays of a ray sensor, and the shapes that they can hit.
 
     Attributes:
         rays: rays in the frame of the sensor's site.
-        max_range: largest distance (m).
+        max_range: maximum distance (m) that the sensor measures.
         groups: names of the visible shape groups, or None for all shapes.
-        own_body: whether the sensor sees the shapes of the site's body.
+        own_body: whether the sensor also sees the shapes of the body with the site.
         shapes: indices of the visible shapes in ascending order, empty before finalize.
     """
 
@@ -191,7 +191,7 @@ class RaySpec:
 
 @dataclass
 class SensorSpec(Named):
-    """A sensor for a joint's load, a body's contacts, or rays from a site.
+    """A sensor of one of three kinds: load of a joint, contacts of a body, or rays from a site.
 
     ``element_index`` is the index of the joint or body, or -1 for rays. ``site`` is the index of a site. The values of
     a contact sensor and the ``rays`` are in the frame of the site.
@@ -207,7 +207,7 @@ class SensorSpec(Named):
     def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
         """Return a copy for another builder.
 
-        Add offsets to the joint, body and site indices, and a prefix to group names.
+        The copy has the offsets added to its joint, body or site index, and the prefix before its group names.
         """
         index, rays = self.element_index, self.rays
         if self.kind != RAY_SENSOR:
@@ -224,9 +224,9 @@ class PoseSpec(Named):
 
     Attributes:
         label: unique name.
-        joints: coordinates by joint label, each (n,).
-        bodies: poses in the world by body label.
-        commands: values by command label.
+        joints: joint label -> coordinates (n,).
+        bodies: body label -> pose in the world.
+        commands: command values by command label.
         activations: values of activations by command label.
     """
 
@@ -245,7 +245,10 @@ class PoseSpec(Named):
         return values
 
     def moved(self, start: Transform, prefix: str) -> PoseSpec:
-        """Return a copy for another builder, with this builder's world at ``start``. Add a prefix to all labels."""
+        """Return a copy for another builder, in which this builder's world has the pose ``start``.
+
+        Labels get a prefix.
+        """
         return PoseSpec(
             prefix + self.label,
             {prefix + label: numbers for label, numbers in self.joints.items()},
@@ -257,7 +260,7 @@ class PoseSpec(Named):
 
 @dataclass
 class PairSpec:
-    """Two shapes that can collide or that never collide (``collide``), regardless of their groups.
+    """Collision rule for two shapes, which overrides their groups: they can collide if ``collide`` is True, else never.
 
     If ``material`` is None, the contact combines the materials of both shapes.
     """

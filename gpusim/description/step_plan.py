@@ -1,4 +1,4 @@
-"""Plan for many steps in one call of the backend: diagrams and commands before each step, and signals to record."""
+"""Plan for several steps in one call of the backend: diagrams and commands of each step, and signals to record."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gpusim.typing import Array
 
 @dataclass
 class Reading:
-    """Signals that kernels read into the columns of an array.
+    """Signals whose values the kernels write to the columns of an array.
 
     Attributes:
-        entries: as in ``Backend.observer``, (n, 4) int32.
-        kept: columns copied from the state, each as (name of the state array, column there, column in ``array``).
+        entries: argument ``entries`` of ``Backend.observer``, (n, 4) int32.
+        kept: columns that are copied from state arrays: (name of the state array, its column, column in ``array``).
         array: values of the signals, (num_worlds, columns) or (samples, num_worlds, columns).
     """
 
@@ -25,14 +25,14 @@ class Reading:
 
 @dataclass
 class Sampling:
-    """A diagram that the backend samples. The backend runs due samples before each step.
+    """A diagram that the backend runs. Before each step, the backend runs the samples that are due.
 
     Attributes:
         inputs: the signals that the diagram reads.
         parameters: parameters of the diagram, (1 or num_worlds, parameters).
         name: name of the state array with the diagram's persistent values.
-        delays: whether the diagram delays commands. If True, an override of commands also replaces the stored past
-            commands.
+        delays: whether the diagram delays commands. If True, an override of commands (such as an emergency stop) also
+            replaces the stored past commands.
     """
 
     program: Program
@@ -47,9 +47,9 @@ class StepPlan:
     """Steps that the backend takes in one call.
 
     Attributes:
-        programs: the diagrams, in the order in which they are sampled.
+        programs: the diagrams, in the order in which the backend runs them.
         commands: command values before each step, (steps, 1 or num_worlds, n), or None.
-        columns: columns of ``commands`` in the array of all commands, (n,).
+        columns: indices (n,) of the columns that ``commands`` sets in the array of all commands.
         record: signals to read once per ``every`` steps, or None.
     """
 

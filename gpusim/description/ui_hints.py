@@ -8,20 +8,20 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class CommandMap:
-    """Map of a command: the actuator gets ``factor * x + offset``.
+    """Linear map from a command to an actuator: the actuator gets ``factor * x + offset``.
 
     Without a lag or an integrator, x is the command, clipped to its range. With a lag or an integrator, x is the
     activation.
 
     Attributes:
-        factor, offset: the map. ``factor`` is not zero.
+        factor, offset: coefficients of the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
-        initial: initial command, within the range. None selects the command that maps to the actuator's initial value.
+        initial: initial command, within the range. With None, the initial command gives the actuator its initial value.
         time_constant: time constant of a first-order lag of the command (s), or 0 for no lag.
-        integrate: whether the command is the rate of the activation, in the activation's unit per second.
+        integrate: True if the command is the rate of change of the activation (activation unit per second).
         activation_lower, activation_upper: range of the activation.
-        activation: initial activation. If ``activation`` is None, a lag starts at the initial command, and an
-            integrator at the activation that maps to the actuator's initial value.
+        activation: initial activation. If None, a lag starts at the initial command. An integrator then starts at the
+            activation that gives the actuator its initial value.
     """
 
     factor: float = 1.0
@@ -41,7 +41,10 @@ class CommandMap:
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the map of the activation, or the map of a command without an activation."""
+        """Return the map from the activation to the actuator.
+
+        Without an activation, return the map from the command.
+        """
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # the activation of a lag stays between its initial value and the range of the command
             first = [] if self.activation is None else [self.activation]
@@ -61,14 +64,14 @@ class UiHints:
         lower, upper: range of the operator's command, in ``unit``, with lower < upper.
         limited: whether gpusim clips every command to this range, as with MuJoCo's ``ctrlrange``. If False, the range
             only applies to the operator. Programs may exceed the range.
-        safe: value in an emergency stop, within the range. None selects the current value of ``measured``, to stop the
-            motion.
+        safe: value of the command in an emergency stop, within the range. With None, the command becomes the current
+            value of ``measured``, so that the motion stops.
         unit: unit of the command, such as "rad", or "-" for a fraction.
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
         springs: whether a released joystick returns the command to zero (valves, motors). If False, the joystick sets
             the rate of change of the command, and a released joystick keeps the command (positions).
         idle: whether the command has no effect in the model. Panels may hide idle commands.
-        measured: name and component index of the signal that measures the current value, for ``safe``.
+        measured: signal name and component index of the current value, for ``safe``.
         factor, offset: the actuator gets ``factor * command + offset``. ``measured`` is in the actuator's units.
     """
 
@@ -109,7 +112,10 @@ class UiHints:
         )
 
     def acting_range(self, command_map: CommandMap) -> tuple[float, float]:
-        """Return the range of a mapped command after clipping. With ``limited``, the actuator's range also applies."""
+        """Return the lower and upper limit of a mapped command.
+
+        If ``limited`` is True, the actuator's range also applies.
+        """
         lower, upper = self._ends(command_map) if self.limited else (-math.inf, math.inf)
         lower, upper = (
             min(max(lower, command_map.lower), command_map.upper),
@@ -118,13 +124,13 @@ class UiHints:
         return lower, upper
 
     def _ends(self, command_map: CommandMap) -> tuple[float, float]:
-        """Return the ends of the range in units of the command."""
+        """Return ``lower`` and ``upper``, converted to units of the mapped command."""
         ends = command_map.command(self.lower), command_map.command(self.upper)
         return min(ends), max(ends)
 
 
 def _of_rate(command_map: CommandMap) -> UiHints:
-    """Return the settings of an integrator's command."""
+    """Return the operator settings of a command that an integrator uses as a rate."""
     ends = [0.0 if command_map.initial is None else command_map.initial]
     lower = command_map.lower if math.isfinite(command_map.lower) else min(-1.0, command_map.upper - 1.0, *ends)
     upper = command_map.upper if math.isfinite(command_map.upper) else max(1.0, lower + 1.0, *ends)

@@ -1,4 +1,4 @@
-"""Cameras and lights, without effect on the motion."""
+"""Cameras and lights. They have no effect on the motion."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class LightSpec(Named):
 
     Attributes:
         label: unique name.
-        kind: one of "directional", "point", "spot" and "headlight". A headlight shines from the camera of each image.
+        kind: one of "directional", "point", "spot" and "headlight". A headlight is at the camera that takes the image.
         body: index, -1 for the world.
-        xform: frame in the body frame. The light shines along -z. A directional light has no position.
+        xform: frame in the body frame. The light shines along -z. The position of a directional light has no effect.
         color: sRGB, 0 to 1.
         intensity: brightness relative to the viewer's default light.
         attenuation: factors (a, b, c). At a distance of d m, the intensity is multiplied by 1 / (a + b d + c d^2).
-        cutoff: half the angle of a spot's cone (rad).
+        cutoff: half of the opening angle (rad) of a spot's cone.
         exponent: the intensity of a spot is proportional to cos(a)^exponent, where a is the angle to the spot's axis.
         shadow: whether the light casts shadows.
     """

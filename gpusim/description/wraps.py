@@ -1,4 +1,4 @@
-"""Spheres and cylinders for ropes to wrap around, and the paths of ropes."""
+"""Spheres and cylinders that ropes wrap around, and the paths of these ropes."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ Point = tuple[float, float, float]
 class Wrap:
     """A sphere or an infinite cylinder that a rope wraps around without friction. A wrap does not collide.
 
-    The rope takes the shorter way around the surface, or runs straight if the surface does not block the rope. If the
-    side point is outside of the surface, the rope passes the surface on the side of this point. If the side point is
-    inside, the rope runs through the inside, as through a ring. If an end of the rope is inside the surface, the rope
-    is straight. MuJoCo 4 has the same rules for ropes.
+    The rope takes the shorter path around the surface, or a straight path if the surface does not block the rope. With
+    a side point, the path depends on this point, as with a sidesite in MuJoCo. If the side point is outside of the
+    surface, the rope passes on the side of this point. If the side point is inside, the rope runs inside the surface,
+    as through a ring. If an endpoint of the rope is inside the surface, the rope is straight. MuJoCo 4 has the same
+    rules for ropes.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.
@@ -48,7 +49,10 @@ class Wrap:
 
 @dataclass(frozen=True)
 class WrappedPath:
-    """Path of a rope from one point over a sphere or cylinder to another point. Points are in the body frames (m)."""
+    """Path of a rope from ``point_a`` around a sphere or cylinder to ``point_b``.
+
+    Each point is in its body's frame (m).
+    """
 
     body_a: int
     point_a: Point
@@ -58,16 +62,16 @@ class WrappedPath:
 
     @property
     def bodies(self) -> tuple[int, int, int]:
-        """Return the bodies at the rope's first end, at the wrap and at the rope's second end."""
+        """Return the indices of three bodies: at the rope's first endpoint, at the wrap, and at the second endpoint."""
         return self.body_a, self.wrap.body, self.body_b
 
     @property
     def ends(self) -> tuple[tuple[int, Point], tuple[int, Point]]:
-        """Return the body and the point of both ends."""
+        """Return two pairs (body index, point in the body frame), one for each endpoint of the rope."""
         return (self.body_a, self.point_a), (self.body_b, self.point_b)
 
     def moved(self, first_body: int, parent: int, pose: Transform) -> WrappedPath:
-        """Return a copy for another builder, with this builder's world at ``pose`` on ``parent``."""
+        """Return a copy for another builder, in which this builder's world has the pose ``pose`` on body ``parent``."""
 
         def body(index: int) -> int:
             return parent if index == WORLD else index + first_body

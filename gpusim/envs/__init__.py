@@ -1,6 +1,7 @@
 """Reinforcement learning: tasks, and Gymnasium environments with many worlds. ``pip install "gpusim[envs]"``.
 
-The import registers the environment ids, such as "gpusim/HydraulicLift-v0". Import this package before PyTorch.
+When you import this package, it registers environment ids such as "gpusim/HydraulicLift-v0". Import this package before
+PyTorch.
 """
 
 from gpusim.envs import setup  # noqa: F401

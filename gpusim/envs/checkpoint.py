@@ -1,4 +1,7 @@
-"""Checkpoint files of environments. A file contains a checkpoint of the simulation and the arrays of the episodes."""
+"""Checkpoint files of environments.
+
+A file contains a checkpoint of the simulation, and the arrays of :class:`Episodes`.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ from gpusim.typing import Array
 _PART = "env/"
 _SETTINGS = "settings"
 _APPEARANCE = ("scene", "render_options")
-"""Attributes of a task that do not change transitions."""
+"""Attributes of a task that have no effect on transitions."""
 
 
 def _settings(task: Task, mode: str, config: SolverConfig) -> dict[str, str]:
-    """Return the settings that affect transitions, as texts by name. The result excludes the model and the arrays."""
+    """Return the settings that affect transitions: name -> text. The result excludes the model and the arrays."""
     found = {"task": repr(task.name), "autoreset_mode": repr(mode)}
     for name in Task.__annotations__:
         if name not in _APPEARANCE:

@@ -12,7 +12,8 @@ from gpusim import validate
 from gpusim.typing import Array
 
 Distribution = Callable[[Array, Array], Array]
-"""Function that returns drawn values (n, k). Arguments: uniform random numbers in [0, 1) (n, k), nominal value (k,)."""
+"""Function that converts uniform random numbers to values of the distribution (n, k). Arguments: uniform random numbers
+in [0, 1) (n, k), nominal value (k,)."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Environment with one world and Gymnasium's interface for single environments."""
+"""Environment with one world, as a ``gymnasium.Env``."""
 
 from __future__ import annotations
 

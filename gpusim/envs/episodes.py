@@ -1,4 +1,4 @@
-"""Episodes of all worlds: seeds, counters, and the values drawn for each episode."""
+"""Episodes of all worlds: seeds, counters, and random values of each episode."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from gpusim.typing import Array
 from gpusim.validate import matching
 
 SEEDS = 2**53
-"""Number of different seeds."""
+"""Number of possible seeds. Seeds are from 0 to ``SEEDS - 1``."""
 _MAX_STEPS = 2**24
 """Maximum number of control steps per episode."""
 _NOISE = 1 << 20
-"""Index of the first random stream for noise."""
+"""Index of the first random stream that noise uses. Streams with lower indices are for the other random values."""
 
 
 class Draw:
-    """Values that are drawn for each episode from one distribution.
+    """Random values from one distribution, with new values for each episode.
 
     Args:
         name: name of the signal or goal.
@@ -57,9 +57,9 @@ class Episodes:
 
     Attributes:
         seed: seed of each world (num_envs,).
-        stream: number of each world's random stream (num_envs,). If all worlds have one seed, the number is the index
-            of the world, else 0.
-        count: number of episodes that each world has begun (num_envs,).
+        stream: index of each world's random stream (num_envs,). If all worlds share one seed, this index is the world's
+            index. If each world has a separate seed, it is 0.
+        count: number of episodes that have begun in each world (num_envs,).
         elapsed: control steps since the start of the current episode (num_envs,).
         goals: drawn goals by name (num_envs, ...).
         delay: control steps between an action and its effect (num_envs,).
@@ -104,7 +104,10 @@ class Episodes:
         self.count[worlds] = 0
 
     def begin(self, worlds: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Begin an episode in the given ``worlds`` (n,). Return two dicts: the values to write, and the goals."""
+        """Begin an episode in the given ``worlds`` (n,).
+
+        Return two dicts: the signal values to write to the simulation, and the goals.
+        """
         key = (self.seed[worlds, None], self.stream[worlds, None], self.count[worlds, None])
         u = uniform_number(*key, self._streams)
         self.count[worlds] += 1
@@ -122,7 +125,7 @@ class Episodes:
         return dict(zip(names, found[len(self._goals) :], strict=True)), goals
 
     def noise(self, columns: Array) -> Array:
-        """Return normal random numbers (num_envs, n) of this control step for the signals in ``columns`` (n,)."""
+        """Return normal random numbers (num_envs, n) for this control step, one for each signal in ``columns`` (n,)."""
         sample = self.count * _MAX_STEPS + self.elapsed
         return normal_number(self.seed[:, None], self.stream[:, None], sample[:, None], _NOISE + columns)
 
@@ -132,13 +135,13 @@ class Episodes:
 
 
 def _expanded(drawn: Mapping[str, Distribution], sim: Simulation) -> dict[str, Distribution]:
-    """Return the distributions by signal. Each signal that matches a wildcard gets separate random numbers."""
+    """Return a dict: signal -> distribution. All signals that match a wildcard get separate random numbers."""
     signals = sim.runtime.signal_table().by_name
     return {name: one for key, one in drawn.items() for name in matching("signal", key, signals)}
 
 
 def _goal_shape(distribution: Any) -> Array:
-    """Return an array of zeros with the shape of a goal."""
+    """Return zeros with the shape of a goal from this distribution."""
     return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, 0.0)) for end in ("low", "high"))))
 
 
@@ -146,7 +149,7 @@ class Delayed:
     """Queue of actions that take effect after a delay of some control steps.
 
     Args:
-        neutral: actions to use until the first action takes effect (actions,).
+        neutral: actions (actions,) that apply until the first delayed action takes effect.
         delay: delay of each world (num_envs,), control steps. The queue keeps a reference to this array.
         max_delay: maximum delay (control steps).
     """

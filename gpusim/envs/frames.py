@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Frames:
-    """Off-screen renderer for images of some worlds.
+    """Off-screen renderer for images of selected worlds.
 
     Args:
         sim: the simulation.

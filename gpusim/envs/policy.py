@@ -1,4 +1,4 @@
-"""Learned policies. The neural networks run without PyTorch. A schedule can run a policy in a scene."""
+"""Learned policies. The neural networks run without PyTorch. :class:`PolicySchedule` runs a policy in a scene."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class MlpPolicy:
         return found
 
     def success_rate(self, env: VectorEnv, seed: int = 10_000) -> float:
-        """Return the fraction of worlds of ``env`` whose first episode ends with success.
+        """Return the fraction of worlds in ``env`` whose first episode ends with success.
 
         Args:
             env: environment of the policy's task, in mode "next_step" or "same_step".
@@ -121,7 +121,7 @@ class MlpPolicy:
         Args:
             network: iterable of the layers (modules), from input to output.
             task: see :class:`MlpPolicy`.
-            options: the arguments ``mean``, ``std`` and ``clip`` of :class:`MlpPolicy`.
+            options: optional arguments ``mean``, ``std`` and ``clip`` of :class:`MlpPolicy`.
 
         Raises:
             ModelError: the sizes of the layers do not match, the network has several kinds of activation, or an
@@ -174,7 +174,7 @@ class MlpPolicy:
 
 
 def _name_of(task: Task | type[Task]) -> str:
-    """Return the name ``module:Class`` under which other programs can import a task."""
+    """Return the import name ``module:Class`` of a task's class."""
     kind = task if isinstance(task, type) else type(task)
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     module = Path(file).stem if kind.__module__ == "__main__" and file else kind.__module__
@@ -230,7 +230,7 @@ class PolicySchedule:
         self._wiring.act(self.policy(self._wiring.observation(self._wiring.read(), noise=False)))
 
     def _apply_operator_goals(self, wiring: Wiring) -> None:
-        """Replace goals by the values that the operator has set."""
+        """Replace goals by the values of the operator's inputs."""
         operator = self._operator
         if operator is None:
             return

@@ -15,7 +15,7 @@ IDS = {
     "gpusim/BipedWalk-v0": f"{_TASKS}.biped:BipedWalk",
     "gpusim/BoomCraneLift-v0": f"{_TASKS}.boom_crane:BoomCraneLift",
 }
-"""Tasks of gpusim by id."""
+"""Tasks of gpusim: id -> ``"module:Class"``."""
 
 
 def register(id: str, task: Task | type[Task] | str) -> None:

@@ -1,4 +1,4 @@
-"""Checks at the import of ``gpusim.envs``: OpenMP's wait policy, and whether Gymnasium is installed.
+"""Checks that run when you import ``gpusim.envs``: OpenMP's wait policy, and whether Gymnasium is installed.
 
 PyTorch and gpusim both use OpenMP. By default, waiting OpenMP threads keep the CPU busy. If few cores are free, waiting
 threads of PyTorch make training 2 to 40 times slower. To let waiting threads sleep, set ``OMP_WAIT_POLICY=passive``

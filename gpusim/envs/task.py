@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 
 
 class Signals:
-    """Signals of all worlds by name.
+    """Values of signals in all worlds, by signal name.
 
-    ``signals[name]`` is a NumPy array (num_envs,). If a signal has k components, or if a wildcard matches k numbers,
-    the array is (num_envs, k). The next control step can overwrite the array, so copy values that you need later.
+    ``signals[name]`` is a NumPy array (num_envs,). The array is (num_envs, k) if a signal has k components, or if all
+    signals that match a wildcard have k components in total. The next control step can overwrite the array, so copy
+    values that you need later.
 
     Attributes:
         array: values of all signals (num_envs, n).
-        slices: columns of each signal in ``array``, by name.
+        slices: signal name -> its columns in ``array``.
     """
 
     def __init__(self, array: Array, slices: Mapping[str, slice]) -> None:
@@ -59,7 +60,7 @@ class Task:
 
     Subclasses set attributes and define methods such as ``reward``. The methods get the signals and goals of all
     worlds. ``observation`` and ``reward`` also get the last actions (num_envs, actions), which are between -1 and 1.
-    Keyword arguments of the constructor replace the attributes of the class. You cannot replace ``scene``.
+    Keyword arguments of the constructor replace the attributes of the class. The constructor cannot replace ``scene``.
 
     Attributes:
         scene: name of a scene, or path of a machine file (.yaml). For any other model, define ``make_scene``.
@@ -67,21 +68,21 @@ class Task:
         dt: step size (s), or None for the step size of the scene.
         decimation: number of simulation steps in one control step.
         episode: maximum duration (s) of an episode. A longer episode is truncated.
-        actions: dict from labels or wildcards of commands or diagram inputs to pairs. The pair contains the values for
-            the actions -1 and 1.
+        actions: dict from a key to a pair of values. The key is a label or wildcard of commands or diagram inputs. The
+            pair contains the command values for the actions -1 and 1.
         signals: signals or wildcards that ``observation``, ``reward`` and the other methods use.
-        goals: distributions of goals by name. Each episode draws new goals.
-        randomize: distributions of parameters by signal or wildcard. Each episode draws new values for every signal.
-        start: distributions of the initial state by signal or wildcard, as for ``sim.write_state``.
-        noise: standard deviations of the noise of observed signals, by signal or wildcard. Rewards are computed
-            without noise.
+        goals: goal name -> distribution. Each episode gets new random goals.
+        randomize: signal or wildcard of parameters -> distribution. Each episode gets new random values for every
+            signal.
+        start: signal or wildcard of the initial state -> distribution. The signals are as in ``sim.write_state``.
+        noise: observed signal or wildcard -> standard deviation of its noise. Rewards have no noise.
         delay: number of control steps between an action and its effect. For a pair (minimum, maximum), each episode
             gets a random delay in this range.
         render_options: options of ``gpusim.viewer.Offscreen`` for images, such as ``camera``.
 
     Raises:
-        UnknownNameError: the constructor got an unknown attribute.
-        ModelError: an attribute breaks a rule.
+        UnknownNameError: a keyword argument is not an attribute of the task.
+        ModelError: an attribute has an invalid value.
     """
 
     scene: ClassVar[str] = ""
@@ -176,7 +177,7 @@ class Task:
         """Return the rewards (num_envs,) of a control step. Every task must define this method."""
 
     def terminated(self, s: Signals, goal: Goals) -> Array | None:
-        """Return a mask of the worlds whose episode ends now (num_envs,), or None if no episode ends early."""
+        """Return a mask (num_envs,) of the worlds whose episode terminates now, or None if none terminates early."""
         return None
 
     def success(self, s: Signals, goal: Goals) -> Array | None:
@@ -200,10 +201,7 @@ class Task:
 
 
 def _misspelled(task: type[Task]) -> Iterator[tuple[str, str]]:
-    """Find misspelled attributes and methods in ``task`` and in the base classes.
-
-    Yield the wrong and the right names.
-    """
+    """Yield pairs (wrong name, correct name) of misspelled attributes and methods in ``task`` and its base classes."""
     members = {name: value for kind in task.__mro__ if kind not in Task.__mro__ for name, value in vars(kind).items()}
     functions = [name for name, value in vars(Task).items() if callable(value) and name not in members]
     for name, value in members.items():

@@ -14,7 +14,7 @@ from gpusim.typing import Array
 class Tensors:
     """Function that converts arrays to tensors.
 
-    Float64 arrays (the rewards) become float32 copies. All other tensors share memory with their arrays.
+    Float64 arrays (the rewards) become float32 copies. Tensors of all other arrays share memory with the arrays.
     """
 
     def __init__(self) -> None:

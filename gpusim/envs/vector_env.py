@@ -38,8 +38,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     If a world fails (``sim.health``), the episode of this world terminates. The transitions of a world depend only on
     the seed, the index of the world, and the actions in this world.
 
-    ``info["is_success"]`` reports the success of episodes that end. ``info["_is_success"]`` is the mask of worlds whose
-    episode ends. In mode "same_step", the entries "is_success" and "_is_success" are in ``info["final_info"]``.
+    ``info["is_success"]`` is the mask of successful worlds, valid for worlds whose episode ends.
+    ``info["_is_success"]`` is the mask of worlds whose episode ends. In mode "same_step", the entries "is_success" and
+    "_is_success" are in ``info["final_info"]``.
 
     Args:
         task: a :class:`Task`, the class of a task, or ``"module:Class"``.
@@ -59,7 +60,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         episode_steps: number of control steps after which an episode is truncated.
 
     Raises:
-        ModelError: an argument or an attribute of the task breaks a rule.
+        ModelError: an argument or an attribute of the task is invalid.
         UnknownNameError: a scene, signal, command or mode does not exist.
     """
 
@@ -123,16 +124,16 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Args:
             seed: one seed for all worlds, a list with one seed for each world, or None to continue the random sequence.
                 With one seed, all worlds get different random numbers. With a list, worlds with equal seeds get equal
-                random numbers. If you never give a seed, the environment chooses a random seed.
+                random numbers. Without any seed so far, the environment chooses a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
-                With the option "stagger" = n, the worlds form n groups. The first episodes of different groups end at
+                The option "stagger" = n divides the worlds into n groups. The first episodes of the groups end at
                 different times.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.
 
         Raises:
-            ModelError: a seed or an option breaks a rule.
+            ModelError: a seed or an option is invalid.
             UnknownNameError: an option does not exist.
         """
         if options is not None and not isinstance(options, Mapping):
@@ -209,7 +210,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint of the simulation and all episodes.
 
-        If you continue from the checkpoint, results are bit-identical.
+        A run that continues from the checkpoint gives bit-identical results.
 
         Args:
             path: path of the file, which must end in .npz. ``Simulation.load`` can also read the file.
@@ -220,7 +221,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         write_env(path, self.sim, self.task, self._mode.value, self._arrays())
 
     def load(self, path: str | os.PathLike[str]) -> Any:
-        """Continue from a checkpoint of :meth:`save` with the same task, settings, number of worlds and mode.
+        """Continue from a checkpoint that :meth:`save` wrote for the same task, settings, number of worlds and mode.
 
         Returns:
             The observations (float32, (num_envs, n)).
@@ -250,7 +251,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._converted(self._wiring.observation(self._wiring.read()))
 
     def _ended(self, s: Signals, done: Array) -> dict[str, Any]:
-        """Return the info dict about the success of the episodes that end."""
+        """Return the info dict with the success of all episodes that end in this control step."""
         reached = self._wiring.success(s)
         return {} if reached is None else {"is_success": reached, "_is_success": done.copy()}
 

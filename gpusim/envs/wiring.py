@@ -1,4 +1,4 @@
-"""Connection of a task to a simulation: signals, observations with noise, goals, and actions with delays."""
+"""Connection between a task and a simulation: signals, noisy observations, goals, and delayed actions."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Wiring:
 
     Attributes:
         episodes: seeds, counters and goals.
-        delayed: the latest actions, with delays.
+        delayed: queue of the latest actions and their delays.
         actions: number of actions.
         observations: number of values in an observation.
 
     Raises:
-        ModelError: an attribute of the task breaks a rule.
+        ModelError: an attribute of the task is invalid.
         UnknownNameError: a signal or command does not exist.
     """
 
@@ -49,7 +49,7 @@ class Wiring:
         self.observations = self.observation(self.read()).shape[1]
 
     def _check_finite(self, finite: Array) -> None:
-        """Raise ModelError if the observation of a running world is not ``finite`` (num_envs, n)."""
+        """Raise ModelError if a running world has an observation with False in ``finite`` (num_envs, n)."""
         bad = self.sim.health() & ~finite.all(axis=1)
         if bad.any():
             names = [name for name in self._observed.slices if not np.isfinite(self._signals[name]).all()]
@@ -69,7 +69,7 @@ class Wiring:
         """Return the observations as a new float32 array (num_envs, n). Infinities and NaN of failed worlds become 0.
 
         Raises:
-            ModelError: the task's observation has a different shape than its first observation, or is not finite.
+            ModelError: the task's observation is not finite, or its shape differs from the first observation.
         """
         if noise and self._noisy.size:
             array = s.array.copy()

@@ -1,4 +1,7 @@
-"""Exporters of models to other formats. Each export returns a report of model features that the format lacks."""
+"""Exporters of models to other formats.
+
+Each export returns a report, which lists the model features that the format cannot represent.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from gpusim.output_files import atomic_file, check_output_file
 from gpusim.transform import Transform
 
 TIME_STEP = 1e-3
-"""Time step in the file, s. MuJoCo's default of 2 ms is too long for some stiff loops."""
+"""Time step in the file, s. With MuJoCo's default of 2 ms, some stiff kinematic loops are unstable."""
 
 
 def to_mjcf(
@@ -39,12 +39,13 @@ def to_mjcf(
 ) -> tuple[str, ExportReport]:
     """Convert a model to MJCF, the format of MuJoCo. The file contains the meshes and refers to no other files.
 
-    The qpos of each hinge and slide in the file equals ``joint.<label>.position``. The first keyframe, "start", has the
-    initial positions, velocities and commands of the model.
+    For each hinge and slide, qpos in MuJoCo equals ``joint.<label>.position`` in gpusim. The first keyframe, "start",
+    has the initial positions, velocities and commands of the model.
 
-    Trees of joints become nested bodies. A joint that closes a loop becomes an equality constraint. A rope or a spring
-    between two points becomes a tendon. Friction, contacts and equalities are soft in MuJoCo. The file omits everything
-    that MJCF cannot represent, such as hydraulics, brakes, tires and block diagrams. The report lists all omissions.
+    Bodies of a kinematic tree become nested bodies. A joint that closes a loop becomes an equality constraint. A rope
+    or a spring between two points becomes a tendon. In MuJoCo, friction, contacts and equality constraints are soft.
+    The file omits everything that MJCF cannot represent, such as hydraulics, brakes, tires and block diagrams. The
+    report lists all omissions.
 
     Args:
         model: a builder, or a finalized model. If worlds have different parameters, the file has the parameters of

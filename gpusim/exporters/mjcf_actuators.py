@@ -17,7 +17,7 @@ from gpusim.exporters.mjcf_document import Coordinate, Document, finite_limits
 from gpusim.transform import Transform
 
 _UNUSED = 1.0
-"""Value for parameters of a muscle that have no effect."""
+"""Value that the file contains for muscle parameters without effect."""
 
 
 def add_actuators(doc: Document) -> None:
@@ -79,7 +79,7 @@ def _add_general(
 def _apply_command_map(
     doc: Document, command: str, command_map: CommandMap | None, gain: float, bias: Any, ctrlrange: Any = None
 ) -> tuple[float, Any, dict[str, Any]]:
-    """Return the gain, the bias and other MJCF attributes of an actuator with a command map."""
+    """Return the MJCF attributes of an actuator with a command map, such as gain and bias."""
     if command_map is None:
         return gain, bias, {}
     ends = sorted((end - command_map.offset) / command_map.factor for end in ctrlrange or (-math.inf, math.inf))

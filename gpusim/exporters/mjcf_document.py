@@ -1,4 +1,4 @@
-"""MJCF document during an export, with exact numbers and unique names."""
+"""MJCF document that an export builds, with exact numbers and unique names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_LIMIT = 1e10
 
 
 def text(value: Any) -> str:
-    """Convert a value to XML text. MuJoCo reads exactly the same numbers from the text."""
+    """Convert a value to XML text. Numbers do not change when MuJoCo reads the text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -43,9 +43,9 @@ def pose(transform: Transform) -> dict[str, Any]:
 
 @dataclass
 class Coordinate:
-    """A joint coordinate in the file: name of its hinge, slide or tendon, and its starting position.
+    """A joint coordinate in the file: name of the hinge, slide or tendon, and the coordinate's starting position.
 
-    ``rope`` is True for a spatial tendon.
+    ``rope`` is True if the element is a spatial tendon.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Document:
         model: the model to export.
         report: receives findings.
         bodies: body index (-1 for the world) -> XML element of the body.
-        coordinates: (joint index, axis) -> coordinate in the file.
+        coordinates: (joint index, coordinate index) -> coordinate in the file.
         qpos, qvel: initial positions and velocities of all coordinates, in the order of the file.
         ctrl: initial commands of the actuators.
         qpos_index: ("joint" or "body", label) -> first index in ``qpos``, for joints and floating bodies.
@@ -92,7 +92,7 @@ class Document:
         return ElementTree.SubElement(self.root, name) if found is None else found
 
     def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
-        """Add an element without the attributes that are None, and change its name if the name is already used."""
+        """Add an element, and omit attributes that are None. If its name is already used, append underscores."""
         present = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
         if "name" in present:
             present["name"] = self.name(_SPACES.get(tag, tag), present["name"])
@@ -111,7 +111,7 @@ class Document:
         return str(element.get("name"))
 
     def report_loss(self, element: str, what: str, fix: str = "") -> None:
-        """Report a feature that affects the motion and that MJCF lacks."""
+        """Report a lost feature: it affects the motion, and MJCF cannot represent it."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 
@@ -127,7 +127,7 @@ _SPACES = {
 
 
 def finite_limits(lower: float, upper: float) -> tuple[float, float] | None:
-    """Return a range with finite ends, or None if both limits are infinite."""
+    """Return the limits, with infinity replaced by ``MAX_LIMIT``, or None if both limits are infinite."""
     if math.isinf(lower) and math.isinf(upper):
         return None
     return max(lower, -MAX_LIMIT), min(upper, MAX_LIMIT)

@@ -23,7 +23,7 @@ from gpusim.typing import Array
 STIFF = {"solref": (0.004, 1.0), "solimp": (0.99, 0.999, 0.001)}
 
 Axis = tuple[bool, Array, float]
-"""(True for a slide or False for a hinge, axis in the joint frame, start position)."""
+"""MJCF joint as a tuple: True for a slide or False for a hinge, axis in the joint frame, start position."""
 
 
 def start_pose(doc: Document, joint: JointSpec) -> Transform:
@@ -87,11 +87,11 @@ SINGLE_COORDINATES = frozenset(_AXES)
 """Joint types whose coordinates are hinges and slides."""
 FREE = frozenset(("free",))
 CARRIERS = frozenset((*_AXES, "fixed", "ball"))
-"""Joint types that can connect a nested body to its parent in MJCF."""
+"""Joint types of gpusim that MJCF joints between a nested body and its parent can represent."""
 
 
 def has_closure(joint: JointSpec) -> bool:
-    """Return whether equality constraints or tendons can replace the joint."""
+    """Return whether MJCF can represent the joint by equality constraints or tendons."""
     return joint.kind in _CLOSURES
 
 
@@ -148,7 +148,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
 
 
 class _Rates:
-    """Solver for the rates of a joint's coordinates from the velocities of its two bodies."""
+    """Solver that computes the rates of a joint's coordinates from the velocities of its two bodies."""
 
     def __init__(self, doc: Document, joint: JointSpec) -> None:
         self.doc, self.joint = doc, joint
@@ -219,7 +219,7 @@ HIDDEN_GROUP = 3
 
 
 def add_closures(doc: Document, closing: list[int]) -> None:
-    """Add equality constraints and tendons for joints that do not connect a body to its parent."""
+    """Add equality constraints or tendons for all joints outside of the tree of nested bodies."""
     for index in closing:
         joint = doc.model.joints[index]
         doc.report.joints.setdefault(joint.label, [])
@@ -240,7 +240,7 @@ def _sites(doc: Document, joint: JointSpec, shift: Array | None = None, mark: st
 
 
 def _report_lost_properties(doc: Document, joint: JointSpec) -> None:
-    """Report limits, damping, friction and armature of a joint that becomes an equality constraint."""
+    """Report that a joint loses limits, damping, friction and armature, as it becomes an equality constraint."""
     params = joint.params
     lossy = any(np.any(params[name]) for name in ("damping", "friction", "armature") if name in params)
     bounded = any(np.any(np.isfinite(params[name])) for name in ("limit_lower", "limit_upper") if name in params)
@@ -258,7 +258,7 @@ def _fixed_closure(doc: Document, joint: JointSpec, index: int) -> None:
 
 
 def _latch(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add a weld or connect that is active if the latch is attached."""
+    """Add a weld or connect constraint for a latch. The constraint is active if the latch is attached."""
     params = joint.params
     if any(name in params for name in BREAKS):
         doc.report_loss(joint.element, "its break force or break torque")
@@ -271,7 +271,7 @@ def _latch(doc: Document, joint: JointSpec, index: int) -> None:
 
 
 def _hinge_closure(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add two connect constraints on the hinge axis."""
+    """Add two connect constraints, at two points on the hinge axis."""
     _report_lost_properties(doc, joint)
     axis = joint.params["columns"][:, 2]
     for mark, side in (("_1", -0.5), ("_2", 0.5)):
@@ -301,7 +301,7 @@ def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, st
 
 
 def _report_tendon_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
-    """Report a tendon with armature that spans several branches of the kinematic tree."""
+    """Report the armature of a tendon that spans several branches of the kinematic tree."""
     if not np.any(joint.params.get("armature", 0.0)):
         return
     parents = {child: element for element in doc.root.iter() for child in element}
@@ -320,7 +320,7 @@ def _report_tendon_armature(doc: Document, joint: JointSpec, tendon: ElementTree
 
 
 def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add a spatial tendon around a geom that does not collide."""
+    """Add a spatial tendon that wraps around a new geom without collisions."""
     path: WrappedPath = joint.params["path"]
     wrap = path.wrap
     geom = doc.add(
@@ -376,7 +376,7 @@ def _spatial_tendon(doc: Document, joint: JointSpec, index: int) -> None:
 
 
 def _free(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add nothing, because a free joint does not constrain motion."""
+    """Add nothing: a free joint does not constrain motion."""
 
 
 _CLOSURES: dict[str, Callable[[Document, JointSpec, int], None]] = {

@@ -163,7 +163,9 @@ def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None
 
 
 def _split_vertices(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
-    """Duplicate points that have several normals. Return the new points, triangles and normals.
+    """Duplicate mesh points with several normals, one copy for each normal.
+
+    Return the new points, triangles and normals.
 
     Args:
         points: vertices (n, 3).
@@ -179,7 +181,7 @@ def _split_vertices(points: Array, triangles: Array, corners: Array | None) -> t
 
 
 def _classes(doc: Document) -> list[dict[str, int]]:
-    """Return contype and conaffinity of all shapes."""
+    """Return a dict with contype and conaffinity for each shape."""
     shapes = doc.model.shapes
     kinds = sorted({(shape.group, shape.mask) for shape in shapes})
     if len(kinds) <= 1 and all(_can_collide(a, a) for a in kinds):
@@ -198,7 +200,7 @@ def _can_collide(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 def _add_collision_rules(doc: Document) -> None:
-    """Add <exclude> for each body pair that does not collide, and <pair> for each collision pair."""
+    """Add <exclude> for each pair of bodies that does not collide, and <pair> for each pair rule of the model."""
     model = doc.model
     shapes = model.shapes
     shapes_of: dict[int, list[int]] = {}

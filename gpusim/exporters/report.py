@@ -18,8 +18,9 @@ class ExportReport(Findings):
         format: name of the format, "MJCF" or "USD".
         file: path of the written file, or "" for text.
         counts: dict from a kind of element, such as "bodies", to the number of elements.
-        joints: joint label -> names of the joint's coordinates (MJCF) or path of its prim (USD) in the file.
-        findings: everything that the file represents differently or not at all, in the order of the export. See
+        joints: joint label -> names in the file: of the joint's coordinates for MJCF, or the path of the joint's prim
+            for USD.
+        findings: everything that differs in the file or is missing, in the order of the export. See
             :class:`gpusim.importers.Finding` for the severities.
     """
 
@@ -30,7 +31,7 @@ class ExportReport(Findings):
     findings: list[Finding] = field(default_factory=list)
 
     def raise_if_not_exact(self) -> None:
-        """Raise an error that describes the first finding of severity "motion".
+        """Raise an error for the first finding of severity "motion".
 
         Raises:
             ModelError: a finding has severity "motion".
@@ -43,13 +44,13 @@ class ExportReport(Findings):
         return json.dumps(asdict(self) | {"exact": self.exact}, indent=2)
 
     def summary(self) -> str:
-        """Return a short text: the numbers of elements, and every warning."""
+        """Return a short text: the number of elements of each kind, and every warning."""
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
         lines = [f"{self.file or self.format}: {counts}"]
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])
 
     def add_look(self, visual: VisualSpec) -> None:
-        """Add findings if a visual has a texture, vertex colors or a finish, which exports omit."""
+        """Add findings about a visual's texture, vertex colors and finish, which exports omit."""
         pieces = visual.params.get("pieces", ())
         looks = [visual.look, *(visual.look.over(piece.look) for piece in pieces)]
         if any(look.texture is not None for look in looks) or any(piece.colors is not None for piece in pieces):
@@ -59,7 +60,7 @@ class ExportReport(Findings):
 
 
 def check_model_name(element: str, name: str) -> None:
-    """Check the name of a model in a file.
+    """Check the name that a model gets in the exported file.
 
     Raises:
         ModelError: the name is not a string, is empty, or has control characters.

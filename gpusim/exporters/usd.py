@@ -74,7 +74,7 @@ def to_usd(
 
 
 def _write(layer: Any, file: Path) -> None:
-    """Write the file completely or not at all."""
+    """Write the file. If an error occurs, leave an existing file unchanged."""
     with tempfile.TemporaryDirectory() as scratch:
         part = os.path.join(scratch, "model.usda" if file.suffix.lower() == ".usda" else "model.usdc")
         layer.Export(part)

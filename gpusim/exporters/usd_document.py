@@ -1,4 +1,4 @@
-"""USD stage during an export: prims with unique names, poses, and attributes of MuJoCo's and Newton's schemas."""
+"""USD stage that an export builds: prims with unique names, poses, and attributes of MuJoCo's and Newton's schemas."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class UsdDocument:
         return f"{parent}/{name}"
 
     def report_loss(self, element: str, what: str, fix: str = "") -> None:
-        """Report a feature that affects the motion and that USD lacks."""
+        """Report a lost feature: it affects the motion, and USD cannot represent it."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 
@@ -85,7 +85,10 @@ def vec3f(values: Any) -> Any:
 
 
 def set_custom(prim: Any, schema: str, **values: Any) -> None:
-    """Apply a schema that usd-core does not know, and set its attributes. "mjc__damping" means "mjc:damping"."""
+    """Apply a schema that usd-core does not contain, and set its attributes.
+
+    The argument ``mjc__damping`` sets "mjc:damping".
+    """
     from pxr import Sdf
 
     if schema not in prim.GetPrimTypeInfo().GetAppliedAPISchemas():

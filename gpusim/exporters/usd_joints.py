@@ -22,11 +22,12 @@ FOLDER = f"{ROOT}/Joints"
 DEGREES = 180.0 / math.pi
 
 Motion = tuple[bool, int, float]
-"""(True for a translation or False for a rotation, axis 0 to 2 of the joint frame, sign of the axis)."""
+"""Joint motion as a tuple: True for a translation or False for a rotation, axis of the joint frame (0 to 2), sign of
+the axis."""
 
 
 def add_joints(doc: UsdDocument) -> None:
-    """Add all joints, and exclude joints that close loops from the articulations."""
+    """Add all joints. Joints that close loops are excluded from the articulations."""
     from pxr import UsdGeom
 
     UsdGeom.Scope.Define(doc.stage, FOLDER)
@@ -46,7 +47,7 @@ def add_joints(doc: UsdDocument) -> None:
 
 
 def _closing_joints(joints: list[JointSpec]) -> set[int]:
-    """Return the indices of the joints that close loops, where earlier joints already connect both bodies."""
+    """Return the indices of joints that close loops: earlier joints already connect their bodies."""
     part: dict[int, int] = {}
 
     def root(body: int) -> int:
@@ -79,7 +80,7 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
 
 
 def _define(doc: UsdDocument, joint: JointSpec, schema: Any, columns: Array) -> Any:
-    """Define a joint prim. The rotation ``columns`` (3, 3) gives the axes of the joint in the joint frames."""
+    """Define a joint prim. The columns of ``columns`` (3, 3) are the axes of the USD joint in the joint frames."""
     rotation = Transform.from_matrix(columns)
     usd_joint = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
     for end, (body, frame) in enumerate(((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))):
@@ -98,7 +99,7 @@ def _fixed(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _latch(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
-    """Add a closed latch as a fixed or spherical joint, with its break force and break torque."""
+    """Add a closed latch as a fixed or spherical joint, with the latch's break force and break torque."""
     from pxr import UsdPhysics
 
     if not np.isfinite(joint.params["limit_lower"][0]):
@@ -188,7 +189,7 @@ def _d6(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _axes_of(directions: list[Array]) -> Array:
-    """Return right-handed orthogonal axes that start with the given directions."""
+    """Return three right-handed orthonormal axes. The first axes are ``directions``."""
     axes: list[Array] = []
     for direction in (*directions, *np.eye(3)):
         remainder = direction - sum((axis * (axis @ direction) for axis in axes), np.zeros(3))
@@ -323,7 +324,7 @@ def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
 
 
 def _mapped_limits(spec: ActuatorSpec, lower: float, upper: float) -> tuple[float, float]:
-    """Return the minimum and maximum effort within the range of the command."""
+    """Return the minimum and maximum effort that commands in their range can cause."""
     command_map = map_of(spec, actuator_type(spec.kind).commands[0])
     if command_map is None:
         return lower, upper

@@ -1,4 +1,4 @@
-"""Servos that hold an imported robot in its pose."""
+"""Servos that hold an imported robot in its initial posture."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def add_holding_servos(
 ) -> list[str]:
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
-    The servo's gains scale with the load. The stiffness is ``I w^2`` and the damping is ``2 z I w``. Here, w is
-    2 pi ``frequency``, and z is ``damping_ratio``. I is the inertia of all bodies that the joint and its followers
-    (``<mimic>``) move. The first target is the joint's position in the imported pose. After a reset to a named posture,
-    the target is the joint's position in that posture. Joints that follow another joint (``<mimic>``) get no servo.
+    The servo's stiffness is ``I w^2`` and its damping is ``2 z I w``. Here, w is 2 pi ``frequency``, and z is
+    ``damping_ratio``. I is the inertia or mass of all bodies that the joint and its followers (``<mimic>``) move. The
+    first target is the joint's position in the imported pose. After a reset to a named posture, the target is the
+    joint's position in that posture. Joints that follow another joint (``<mimic>``) get no servo.
 
     Args:
         builder: builder from the importer.
         report: report from the same import.
         frequency: natural frequency (Hz) of a joint with its load.
-        damping_ratio: damping ratio. With ``damping_ratio=1``, the damping is critical.
+        damping_ratio: damping ratio. The value 1 is critical damping.
         use_effort_limits: limit the servo to the file's effort limit (N m or N).
 
     Returns:
@@ -70,7 +70,7 @@ def add_holding_servos(
 
 
 def _total_load(report: ImportReport, name: str) -> float:
-    """Return the inertia that a joint and its followers move."""
+    """Return the inertia (or mass) that a joint and its mimic followers move, as seen at the joint."""
     total = report.joints[name].load_inertia
     for other, follower in report.joints.items():
         if follower.mimic is not None and follower.mimic.leader == name:

@@ -1,7 +1,7 @@
 """Checks and repairs of inertia tensors from files, and mass properties of rigidly connected parts.
 
 A physically possible inertia tensor has positive principal moments, and no moment exceeds the sum of the other two
-moments. For a given mass, a ball of the densest metal (osmium) has the smallest possible moment of inertia. The
+moments. For a given mass, the smallest realistic moment of inertia is that of a ball of the densest metal (osmium). The
 importer treats moments below a millionth of the ball's moment (:func:`gpusim.validate.min_moment`) as zero.
 """
 
@@ -32,7 +32,7 @@ WATER_DENSITY = 1000.0
 MASSLESS_FRACTION = 0.01
 """Mass that a massless body gets, as a fraction of the mean mass of all bodies with mass."""
 LIGHT_FRACTION = 2e-7
-"""Mass of a light link between two joints, as a fraction of the mass of the next body in the tree."""
+"""Mass of a light intermediate body between two joints, as a fraction of the mass of the next body in the tree."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ class MassProperties:
 
 
 def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = False) -> str | None:
-    """Return the reason why ``inertia`` (3, 3) is impossible, or None if the tensor is physically possible.
+    """Return why the tensor ``inertia`` (3, 3) is physically impossible, or None if it is possible.
 
     Args:
         inertia: inertia tensor (kg m2) about the center of mass.
-        mass: mass (kg). Moments too small for this mass count as zero.
+        mass: mass (kg). Principal moments that are too small for this mass count as zero.
         allow_zero: accept zero principal moments, for example of a point mass.
     """
     if not np.all(np.abs(inertia) < HUGE):  # also for NaN
@@ -112,16 +112,16 @@ def sphere_inertia(mass: float) -> np.ndarray:
 
 
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
-    """Return the mass (kg) and the moment of inertia (kg m2) of a light link.
+    """Return the mass (kg) and the moment of inertia (kg m2) of a light body between two joints.
 
-    ``mass`` (kg) and ``inertia`` (kg m2) are the properties of the bodies after the link in the kinematic chain.
+    ``mass`` (kg) and ``inertia`` (kg m2) are the properties of the next body in the kinematic chain.
     """
     light = LIGHT_FRACTION * mass
     return light, max(LIGHT_FRACTION * float(np.trace(inertia)) / 3.0, 4.0 * min_moment(light))
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
-    """Combine mass properties of rigidly connected ``parts``, given in one frame, by the parallel axis theorem."""
+    """Combine the mass properties of rigidly connected ``parts`` by the parallel axis theorem. All are in one frame."""
     all_parts = list(parts)
     heavy = [part for part in all_parts if part.mass > 0.0 or np.any(part.inertia)]
     if len(heavy) == 1:
@@ -138,7 +138,7 @@ def combine(parts: Iterable[MassProperties]) -> MassProperties:
 
 
 def parallel_axis(offset: np.ndarray) -> np.ndarray:
-    """Return the inertia (3, 3), about the origin, of a unit mass at ``offset`` (3,)."""
+    """Return the inertia (3, 3) about the origin of a 1 kg point mass at ``offset`` (3,)."""
     return float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
 
 

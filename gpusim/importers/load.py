@@ -20,9 +20,9 @@ from gpusim.importers.report import ImportReport
 from gpusim.transform import Transform
 
 _ROOTS = {"mujoco": "mjcf", "robot": "urdf", "sdf": "sdf", "gazebo": "sdf"}
-"""Root element of an XML file -> format."""
+"""Tag of the root element in an XML file -> format."""
 _USD = (b"PXR-USDC", b"#usda", b"PK\x03\x04")
-"""First bytes of USD files: binary, text, package."""
+"""First bytes of a binary, a text and a packaged USD file."""
 _HEAD = 1 << 20
 """Number of bytes at the start of a file in which the loader searches for the root element."""
 _NOT_ELEMENTS = re.compile(rb"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)|<![A-Z].*?(?:>|\Z)", re.DOTALL)
@@ -30,7 +30,7 @@ _KNOWN = "give MJCF (<mujoco>), URDF (<robot>), SDF (<sdf>) or USD"
 
 
 def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
-    """Read a model from a file or from text. The content decides whether the format is MJCF, URDF, SDF or USD.
+    """Read a model from a file or from text. gpusim detects the format (MJCF, URDF, SDF or USD) from the content.
 
     Args:
         source: path of the model, its text, or an object that the format's loader accepts, such as ``mujoco.MjSpec``.
@@ -138,19 +138,18 @@ def add_model(
     The gravity of the builder replaces the gravity of the file.
 
     Args:
-        source: path or text, as in ``gpusim.load``.
-        parent: body (index or label) or site (label) that the model is mounted on (default: the world). Importers add a
-            site for each merged link.
+        source: path or text of the model, as in ``gpusim.load``.
+        parent: index or label of a body, or label of a site, on which the model is mounted (default: the world).
+            Importers add a site for each merged link, so you can also mount on a merged link.
         xform: pose of the model's world frame in the frame of ``parent``.
         label_prefix: prefix of all labels of the model. Give each copy a different prefix.
         arguments: keyword arguments of ``gpusim.load``.
 
     Returns:
-        The report. The names in the report have the prefix, and the indices are indices in this builder.
+        The report. The labels in the report have the prefix, and the indices refer to this builder.
 
     Raises:
-        ModelError: ``gpusim.load`` fails, no body has the index ``parent``, or the builder already has a label of the
-            model.
+        ModelError: ``gpusim.load`` fails, no body has the index ``parent``, or a label already exists in the builder.
         UnknownNameError: no body or site has the label ``parent``, or an argument is unknown.
     """
     where = "ModelBuilder.add_model"
@@ -169,7 +168,7 @@ def add_model(
 
 
 def _mount_frame(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple[int, Transform]:
-    """Return the body for ``parent``, and the mounting frame in the body's frame."""
+    """Return the body index for ``parent``, and the pose of the mounting frame in the body's frame."""
     if not isinstance(parent, str):
         return builder.check_body(where, "parent", WORLD if parent is None else parent), Transform()
     bodies = {body.label: (index, Transform()) for index, body in enumerate(builder.bodies)}
@@ -180,7 +179,7 @@ def _mount_frame(builder: ModelBuilder, where: str, parent: int | str | None) ->
 
 
 def _update_report(report: ImportReport, prefix: str, first: Mapping[str, int], parent: str, pose: Transform) -> None:
-    """Update a report after the builder mounted the model on body ``parent`` at ``pose``."""
+    """Update a report after the model was mounted on body ``parent`` at ``pose``."""
 
     def named(label: str) -> str:
         return parent if label == "world" else prefix + label

@@ -1,4 +1,4 @@
-"""Search for meshes and other files that a robot file refers to, on disk or in memory."""
+"""Search on disk or in memory for meshes and other files that a robot file refers to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from gpusim.errors import ModelError
 
 FOLDERS_ABOVE = 8
-"""Number of folders to search, from the folder of the robot file upwards."""
+"""Number of folders to search: the folder of the robot file, then its parent folder, and so on."""
 _SCHEMES = ("package", "model", "fuel")
 _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH")
 
@@ -19,25 +19,25 @@ _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH"
 class Search:
     """Search path for files.
 
-    The code uses ``os.path``, since ``Path`` raises an error for long names and for folders without permission.
+    This class uses ``os.path``, since ``Path`` raises an error for long names and for folders without permission.
 
     Args:
-        folder: folder of the robot file. Relative names start in the folder of the robot file. The search for packages
-            also includes all folders above the robot file.
+        folder: folder of the robot file. Relative file names are relative to this folder. The search for packages also
+            includes all folders above the robot file.
         packages: package folders, or folders that contain package folders.
     """
 
     def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:
         self.folder, self.packages = folder, list(packages)
         self.guessed: dict[str, Path] = {}
-        """Name in the robot file -> path of a file that matches only the end of the name."""
+        """Name in the robot file -> path of the file found instead, which matches only the end of the name."""
         self._missing: set[tuple[str, Path]] = set()
         self._subfolders: dict[Path, list[Path]] = {}
 
     def find(self, name: str, folder: Path | None = None) -> Path | None:
         """Return the file or folder for a name (``package://name/...``, ``file://...``, a path), or None.
 
-        Relative names start in ``folder``, by default ``self.folder``.
+        Relative names are relative to ``folder``, by default ``self.folder``.
         """
         scheme, _, path_text = name.strip().partition("://") if "://" in name else ("", "", name.strip())
         here = self.folder if folder is None else folder
@@ -74,7 +74,7 @@ class Search:
                 yield folder / path
 
     def _guess(self, name: str, path_text: str, here: Path) -> Path | None:
-        """Return the file whose path has the most trailing components in common with ``path_text``, or None."""
+        """Return the file whose path ends with the most trailing components of ``path_text``, or None."""
         parts = [part for part in PurePosixPath(path_text).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None

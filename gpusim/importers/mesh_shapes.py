@@ -1,4 +1,4 @@
-"""Collision shapes for mesh files: the convex hull, or the hulls of a convex decomposition."""
+"""Collision shapes for mesh files: one convex hull, or several hulls from a convex decomposition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.meshes.decomposition import decompose_mesh
 from gpusim.transform import Transform
 
 HULL_VERTICES = 64
-"""Maximum number of vertices of a mesh's hull. More vertices make contacts slower, but not more accurate."""
+"""Maximum number of vertices of a convex hull. More vertices make contacts slower, but not more accurate."""
 MESHES = ("hull", "decompose")
 
 
@@ -42,7 +42,7 @@ def add_mesh_shapes(
         builder: receives the shapes.
         body: body index, -1 for the world.
         path: mesh file in a format that trimesh reads.
-        scale: factor of each axis (3,). The factors convert the mesh's length unit to m.
+        scale: scale factor along each axis (3,). The factors also convert the mesh's length unit to m.
         xform: pose of the mesh in the body frame.
         label: label of the first shape. The labels of further shapes end with a number.
         meshes: "hull" for one convex hull, or "decompose" for several hulls.

@@ -1,6 +1,6 @@
 """MJCF import: ``load_mjcf`` converts a MuJoCo model to a ModelBuilder and a report.
 
-MuJoCo's own compiler reads the file.
+MuJoCo's compiler parses the file.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ def load_mjcf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a MuJoCo model from an MJCF file, from MJCF text, or from a compiled model.
 
-    All frames are the same as in MuJoCo. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's qpos. Labels
-    are the file's names, with ``_`` instead of dots and spaces. By default, a body without joints becomes part of its
-    parent. Several hinges and slides of a body become one d6 joint. If no d6 joint fits, the hinges and slides become
-    separate joints with light bodies between them.
+    All body and joint frames are the same as in MuJoCo. For hinges and slides, ``joint.<label>.position`` equals
+    MuJoCo's qpos. Labels are the file's names, with ``_`` instead of dots and spaces. By default, a body without joints
+    becomes part of its parent. Several hinges and slides of a body become one d6 joint. If a d6 joint cannot represent
+    them, they become separate joints with light bodies between them.
 
-    ``report.findings`` lists everything in the file that is missing in the model. ``report.commands`` maps MuJoCo's
-    ctrl to commands of the model. ``report.poses`` names the keyframes.
+    ``report.findings`` lists everything that the model lacks or changes. ``report.commands`` maps MuJoCo's ctrl to
+    commands of the model. ``report.poses`` names the keyframes.
 
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
         fixed_base: True welds the base to the world in its starting pose. False lets the base float. Default: as in the
-            file. The base is the child of the world whose subtree has the most joints.
+            file. The base is the body that is a child of the world and whose subtree has the most joints.
         gravity: gravitational acceleration in the world frame, m/s2 (default: as in the file).
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: True merges bodies without joints into their parents. With ``merge_fixed=False``, fixed joints
@@ -80,15 +80,15 @@ def load_mjcf(
         collisions: True imports the geoms that collide.
         self_collisions: True lets all moving bodies collide with each other, except neighbors. With
             ``self_collisions=False``, moving bodies do not collide with each other. By default, contype, conaffinity,
-            <exclude> and <pair> of the file decide.
+            <exclude> and <pair> in the file define the collisions.
         visuals: True imports the visible geoms and sites.
         visual_groups: groups (0 to 5) of geoms and sites that are visible (default: the groups that MuJoCo shows).
         meshes: collision shapes of meshes, "hull" for the convex hull as in MuJoCo, or "decompose" for several hulls
             (needs coacd).
         actuators: True imports the actuators.
-        switchable: names or wildcards of connect and weld constraints that you want to switch during the simulation.
-            Switchable and inactive constraints become latches. To close a latch: ``sim.write("joint.<label>.attached",
-            1.0, worlds)``.
+        switchable: names or wildcards of connect and weld constraints that you want to activate or deactivate during
+            the simulation. Switchable and inactive constraints become latches. To close a latch:
+            ``sim.write("joint.<label>.attached", 1.0, worlds)``.
         asset_dirs: folders to search for files that MuJoCo does not find.
         assets: file name -> content (bytes). Files in memory take precedence over files on disk.
         pose: name of the keyframe to start in (default: qpos0).
@@ -128,9 +128,9 @@ def load_mounted_mjcf(
     strict: bool = False,
     **options: Any,
 ) -> tuple[ModelBuilder, ImportReport]:
-    """Read a model like ``load_mjcf``, but add fixed bases as bodies with a fixed joint.
+    """Read a model like ``load_mjcf``, but add each fixed base as a body with a fixed joint to the world.
 
-    ``add_builder`` can connect the base bodies to a parent body.
+    ``add_builder`` can then connect these bodies to a parent body.
     """
     return _load(source, _options(mount=True, **options), xform, asset_dirs, assets, pose, strict)
 
@@ -174,7 +174,7 @@ def _load(
 def import_model(
     compiled: Compiled, options: Options, pose: str | None = None, posture: tuple[Any, Any] | None = None
 ) -> tuple[ModelBuilder, ImportReport]:
-    """Convert a compiled model to a builder and a report.
+    """Convert a compiled MuJoCo model to a builder and a report.
 
     Args:
         compiled: the model.

@@ -1,4 +1,4 @@
-"""Named postures of a file. Joint positions are clipped to the joint limits."""
+"""Named postures from an imported file. Joint positions are clipped to the joint limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def add_poses(
     poses: Mapping[str, Mapping[str, float]],
     roots: Mapping[str, Transform] | None = None,
 ) -> None:
-    """Add the postures of a file to the model. The position of a mimic joint follows from the joint that it mimics.
+    """Add the postures of a file to the model. The position of a mimic joint is computed from the joint that it mimics.
 
     Args:
         builder: receives the postures.

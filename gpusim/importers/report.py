@@ -28,9 +28,9 @@ class Finding:
         severity: "motion" (changes the motion even without contacts), "contact" (changes only contacts), "look"
             (changes only the appearance) or "info" (no effect, for example a corrected typo).
         element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
-        what: the content of the file.
-        effect: the content of the model, if it differs, or empty.
-        fix: how the user can remove the difference, or empty.
+        what: what the file contains.
+        effect: what the model contains instead, or empty.
+        fix: how you can avoid the difference, or empty.
     """
 
     severity: str
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CommandInfo:
-    """Command for an actuator of the file.
+    """Rule that converts the file's value for an actuator to a command of the model.
 
     Set ``sim.control[command] = factor * clip(value, lower, upper) + offset``, where ``value`` is in the file's units.
 
@@ -70,7 +70,7 @@ class CommandInfo:
 
 
 class JointLimits(NamedTuple):
-    """Effort and velocity limits of a joint in the file, ``inf`` if the file has no limit.
+    """Effort and velocity limits of a joint in the file. A missing limit is ``inf``.
 
     Attributes:
         effort: maximum torque (N m) of a revolute joint, or maximum force (N) of a prismatic joint.
@@ -82,7 +82,7 @@ class JointLimits(NamedTuple):
 
 
 class Mimic(NamedTuple):
-    """Rule ``position = multiplier * position_of_leader + offset`` of a joint that follows a leader.
+    """Rule of a joint that follows a leader joint: ``position = multiplier * position_of_leader + offset``.
 
     For a polynomial rule, ``Mimic`` contains only the constant and linear coefficients. The model has the whole
     polynomial.
@@ -109,9 +109,9 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: load of the joint in the imported pose, to scale gains. For a revolute joint, the load is the
-            inertia (kg m2) of all bodies that the joint moves, about the joint axis. For a prismatic joint, the load is
-            the mass (kg) of all bodies that the joint moves.
+        load_inertia: inertia or mass that the joint moves in the imported pose, for example to choose servo gains. For
+            a revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint axis.
+            For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
         axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
             joint with several coordinates.
     """
@@ -145,16 +145,16 @@ class Findings:
 
     @property
     def exact(self) -> bool:
-        """Return True if no finding has severity "motion", so that the model moves as the file describes."""
+        """Return True if no finding has severity "motion". The model then moves as the file describes."""
         return not any(finding.severity == "motion" for finding in self.findings)
 
     @property
     def warnings(self) -> list[str]:
-        """Return one sentence for each group of similar findings. Each sentence names up to four elements."""
+        """Return the findings as sentences. Similar findings share one sentence, which names up to four elements."""
         return merge_similar_sentences(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
-        """Return the first finding of severity "motion" and the number of other "motion" findings, or an empty text."""
+        """Return the first "motion" finding and the count of other groups of "motion" findings, or an empty text."""
         losses = merge_similar_sentences(finding.sentence for finding in self.findings if finding.severity == "motion")
         return losses[0] + (f" (and {len(losses) - 1} more)" if len(losses) > 1 else "") if losses else ""
 
@@ -171,7 +171,7 @@ class ImportReport(Findings):
             the base, such as a hinge.
         fixed_base: True if a joint such as a weld or a hinge connects the base to the world, False if the base floats.
         total_mass: mass of all bodies (kg), including repaired values.
-        added_mass: total mass (kg) of the repairs.
+        added_mass: total mass (kg) that repairs added.
         findings: all changes, repairs and ignored elements, in the order of the import.
         merged: name of a merged link -> label of the body that now contains the link.
         link_frames: name of every link -> (4, 4) pose of the link's frame in the frame of the body that contains the
@@ -214,7 +214,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Move sensors and links by ``pose`` if the file attaches them to the world."""
+        """Move the sensors and links that are fixed to the world by ``pose``."""
         matrix = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
             self.link_frames[link] = matrix @ self.link_frames[link]
@@ -246,7 +246,7 @@ class ImportReport(Findings):
         self.add(severity, element, *message.split("; ", 2))
 
     def raise_if_not_exact(self) -> None:
-        """Raise an error that describes the first finding of severity "motion", for ``strict=True``.
+        """Raise an error for the first finding of severity "motion". Importers call it with ``strict=True``.
 
         Raises:
             ModelError: a finding has severity "motion".
@@ -299,7 +299,7 @@ class ImportReport(Findings):
 
 
 def combined(reports: Sequence[ImportReport]) -> ImportReport | None:
-    """Combine reports about the models of one file into one report."""
+    """Combine several reports, each about one model of a file, into one report."""
     if len(reports) < 2:
         return reports[0] if reports else None
     result = ImportReport("", "", "", None, all(report.fixed_base for report in reports))
@@ -323,7 +323,10 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 
 
 def merge_similar_sentences(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Merge sentences that differ only in names and numbers, and list up to ``shown`` other names."""
+    """Keep one of several sentences that differ only in names and numbers.
+
+    Append up to ``shown`` names of the others.
+    """
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:
         name = re.search("'[^']*'", sentence)

@@ -41,22 +41,22 @@ def load_sdf(
     pose: str | None = None,
     strict: bool = False,
 ) -> tuple[ModelBuilder, ImportReport]:
-    """Read models or a world from an SDF file (Gazebo) or from SDF text.
+    """Read one or more models, or a world, from an SDF file (Gazebo) or from SDF text.
 
     The frame of a body is the frame of its link. All joints are at 0 in the starting pose. Labels are the names in the
     file, with the names of the enclosing models as a prefix ("robot::arm"). If the file has only one model, labels have
     no prefix. Links of static models become part of the world. The importer searches for included models in
     ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
 
-    Friction is as in Gazebo, with a default coefficient of 1. A contact uses the smaller friction of its two shapes.
-    Two links of a model collide only if both links have <self_collide>. Each sensor becomes a site at the sensor's
-    frame, and image sensors also become cameras. Plugins do not run. The report lists everything in the file that is
-    missing in the model.
+    Friction is as in Gazebo, with a default coefficient of 1. The friction of a contact is the minimum of the friction
+    of its two shapes. Two links of a model collide only if both links have <self_collide>. Each sensor becomes a site
+    at the sensor's frame, and image sensors also become cameras. Plugins do not run. The report lists everything in the
+    file that is missing in the model.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
-        fixed_base: True fixes the first link of each floating model to the world. False omits all fixed joints to the
-            world. Default: as in the file.
+        fixed_base: True fixes the first link of each floating model to the world. False omits all fixed joints between
+            links and the world. Default: as in the file.
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or (0, 0, -9.8)
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame (default: the identity).

@@ -1,4 +1,4 @@
-"""Sensors of an import report: computation of sensor values from signals of the model."""
+"""Sensors of an import report. They compute the values of the file's sensors from signals of the model."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class SensorInfo:
-    """Conversion of a signal of the model to the value of a sensor in the file.
+    """Rule that converts a signal of the model to the value of a sensor in the file.
 
     Attributes:
         signal: name of the signal, or empty for a sum over bodies (``SubtreeInfo``).
-        index: component of the signal, or -1 for all.
+        index: index of the signal component to use, or -1 for all components.
         form: conversion of the signal to the value. "" (none), "wxyz" (quaternion with w first), "local" (vector in the
             axes of ``axes``), "x", "y" or "z" (axis of an orientation), "size" (length of a vector) or "range"
             (distance, -1 for no hit).
         axes: name of an orientation signal, for the form "local".
-        offset: number to add to the signal, m or rad.
+        offset: number that is added to the signal, m or rad.
         reference: label of the reference site of a frame sensor, or empty for the world. The value is relative to the
             reference site, in the axes of the reference site.
         lower, upper: range of the value, infinite if unlimited.
-        noise: standard deviation of the noise of each number of the value, in the unit of the value.
+        noise: standard deviation of the noise of each component, in the unit of the value.
     """
 
     signal: str
@@ -42,7 +42,7 @@ class SensorInfo:
     noise: float = 0.0
 
     def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Return the sensor's value in every world, (num_worlds,) or (num_worlds, n), as MuJoCo defines the value.
+        """Return the sensor's value in every world, as defined in MuJoCo, (num_worlds,) or (num_worlds, n).
 
         Args:
             sim: the simulation of the model.
@@ -91,7 +91,7 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file, which may be merged into another body of the model.
+    """A body of the file. The importer may have merged it into another body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.

@@ -57,13 +57,13 @@ def load_urdf(
     """Read a robot from a URDF or xacro file, or from URDF text.
 
     The frame of a body is the frame of its link. The frame of a joint is the frame of its child link. By default,
-    joints start at 0 or at the nearest limit. The starting position of a mimic joint follows from the joint that it
+    joints start at 0 or at the nearest limit. The starting position of a mimic joint is computed from the joint that it
     mimics. Labels are the names in the file. Shapes come from <collision>. By default, collision meshes become convex
     hulls.
 
     Visuals come from <visual> and only affect the viewer. A visual is a box, cylinder, sphere, capsule, or a mesh that
-    trimesh reads (STL, OBJ, DAE, ...). The importer applies the unit of a DAE file and ignores the file's up axis. A
-    visual uses the colors in its mesh file. Without colors in the mesh file, the visual uses the color of its
+    trimesh reads (STL, OBJ, DAE, ...). For DAE files, the importer uses the length unit in the file, but ignores the up
+    axis. A visual uses the colors in its mesh file. Without colors in the mesh file, the visual uses the color of its
     <material>, or else the viewer's default color. The <material> may be defined anywhere in the file.
 
     The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors and
@@ -76,10 +76,10 @@ def load_urdf(
     * Other bodies without mass get 1 % of the mean mass of the bodies with mass.
     * An inertia that is zero, or below a millionth of the inertia of an osmium ball of the same mass, becomes the
       inertia of a sphere of water.
-    * The importer raises other impossible principal moments to possible values.
+    * In any other impossible inertia, the importer increases the principal moments to possible values.
 
-    Some errors cause only a finding: more than three numbers in a vector, an unknown XML version, and XML errors that
-    lose no element. If <axis> is repeated, the importer uses the first <axis>.
+    These errors only cause findings: more than three numbers in a vector, an unknown XML version, and XML errors
+    without loss of an element. If <axis> is repeated, the importer uses the first <axis>.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
@@ -92,11 +92,11 @@ def load_urdf(
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
         collisions: True imports the collision shapes. The first shape of a link has the label of the link. The labels
             of the link's further shapes end with a number.
-        self_collisions: True enables collisions between the robot's links. Exceptions: welded links, neighbors at a
-            joint, neighbors through links without shapes (such as the inner links of a three-hinge hip), and links that
+        self_collisions: True enables collisions between the robot's links. Exceptions: welded links, two links at one
+            joint, two links with only shapeless links between them (such as in a three-hinge hip), and links that
             overlap at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
             self-collisions.
-        visuals: True imports visuals. With ``visuals=False``, the viewer draws the collision shapes.
+        visuals: True imports visuals. If False, the viewer draws the collision shapes instead.
         meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
         actuators: True adds a joint force for each transmission with an effort interface. ``report.commands`` lists the
             commands.
@@ -106,8 +106,8 @@ def load_urdf(
         pose: name of the posture in the SRDF file to start in, or starting positions by joint label (rad or m). A
             floating base starts in the base pose of the posture.
         strict: True raises an error if a finding has severity "motion".
-        srdf: path or text of an SRDF file. The file's group states become ``report.poses``. Link pairs that the file
-            disables do not collide.
+        srdf: path or text of an SRDF file. The group states in this file become ``report.poses``. Link pairs that the
+            SRDF file disables do not collide.
         mappings: xacro argument -> value.
 
     Returns:

@@ -21,7 +21,7 @@ from gpusim.transform import Transform, homogeneous_matrix
 def add_forces(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, extras: Extras, report: ImportReport
 ) -> None:
-    """Add springs, links without gravity, sensors, and loop-closing joints from the extensions of a file."""
+    """Add springs, sensors and loop-closing joints from a file's extensions, and disable gravity for some links."""
     for joint, (stiffness, rest_position) in extras.springs.items():
         if joint not in report.joints or tree.joints[joint].kind not in ("revolute", "continuous", "prismatic"):
             report.warn(f"joint {joint!r}: springStiffness needs a joint with one axis; the spring is left out")
@@ -94,7 +94,7 @@ def _index(builder: ModelBuilder, label: str) -> int:
 def _disable_gravity(
     tree: Tree, groups: Bodies, builder: ModelBuilder, link: str, weightless: Sequence[str], report: ImportReport
 ) -> None:
-    """Disable the gravity of a link."""
+    """Disable gravity for a link."""
     mass, gravity = tree.links[link].mass, np.asarray(builder.gravity)
     if mass is None or mass.mass == 0.0 or link in groups.still or not np.any(gravity):
         return

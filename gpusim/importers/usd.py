@@ -68,8 +68,8 @@ def load_usd(
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
-        fixed_base: True fixes the root of every tree of joints to the world. False lets all roots float. Default: as in
-            the file.
+        fixed_base: True fixes the root body of every kinematic tree to the world. False lets all root bodies float.
+            Default: as in the file.
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame.

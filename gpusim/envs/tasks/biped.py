@@ -21,7 +21,7 @@ FALLEN = 0.8 * HEIGHT
 
 
 class BipedWalk(Task):
-    """Walk at a goal speed. The actions are the targets of twelve joints.
+    """Walk at a goal speed. The actions are the target positions of twelve joints.
 
     Success: at the end, the robot stands and its speed is within 0.1 m/s of the goal.
     """

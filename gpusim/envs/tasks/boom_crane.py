@@ -13,7 +13,7 @@ from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
 LOAD = (0.5 * 300.0 + 500.0) * 3.0 * GRAVITY
-"""Moment of boom and load weight about the hinge of the level boom, N m."""
+"""Moment (N m) of the boom's and the load's weight about the hinge, with the boom horizontal."""
 
 
 class BoomCraneLift(Task):
@@ -38,14 +38,14 @@ class BoomCraneLift(Task):
     start = {"joint.hinge.position": Uniform(-0.25, 0.75)}
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the pressure in chamber A that holds the boom at the drawn angle."""
+        """Return the pressure in chamber A that holds the boom at the episode's random start angle."""
         cos, sin = np.cos(drawn["joint.hinge.position"]), np.sin(drawn["joint.hinge.position"])
         x, z = ROD_PIN * cos - BASE_PIN[0], ROD_PIN * sin - BASE_PIN[1]
         arm = ROD_PIN * (z * cos - x * sin) / np.hypot(x, z)
         return {"cylinder.lift.pressure_a": (LOAD * cos / arm + AREA_B * HOLDING_PRESSURE_B) / AREA_A}
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return the angle error, speed, pressures, spool, goal and last action, scaled to about 1."""
+        """Return angle error, speed, pressures, spool position, goal and last action, scaled to about 1 each."""
         pressures = (1e-7 * s[f"cylinder.lift.pressure_{side}"] - 0.5 for side in "ab")
         seen = [
             3.0 * (goal["angle"] - s["joint.hinge.position"]), 3.0 * s["joint.hinge.velocity"], *pressures,

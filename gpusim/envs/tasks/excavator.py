@@ -37,7 +37,7 @@ class ExcavatorReach(Task):
     }
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return joint states, goal minus position in cylindrical coordinates, goal, load pressure and last actions."""
+        """Return joint states, position error in cylindrical coordinates, goal, load pressure and last actions."""
         x, y, z = s["body.bucket.position"].T
         to_goal = [goal["radius"] - np.hypot(x, y), goal["angle"] - np.arctan2(y, x), goal["height"] - z]
         known = [goal["height"], goal["radius"] - 2.4, s["joint.swing.position"], 1e-7 * s["pump.pump.load_pressure"]]
@@ -60,7 +60,7 @@ class ExcavatorReach(Task):
 STONES = 20
 """Number of stones in the trench."""
 FAR = 4.0
-"""Maximum coordinate of a stone in observations and rewards, m. An intact arm reaches less far."""
+"""Bound (m) for the coordinates of stones in observations and rewards. The arm cannot reach this far."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,8 @@ class Load:
     Attributes:
         to_stones: vector from the middle of the bucket to the mean position of the stones that are not dumped
             (num_envs, 3), m.
-        carried: number of lifted stones in the bucket (num_envs,). A partly lifted stone counts as a fraction.
+        carried: number of lifted stones in the bucket (num_envs,). A partly lifted stone counts as a value between 0
+            and 1.
         dumped: number of stones on the ground next to the trench (num_envs,).
         bucket: middle of the bucket (num_envs, 3), m.
     """
@@ -82,7 +83,7 @@ class Load:
 
 
 class ExcavatorDig(Task):
-    """Scoop stones out of a trench, swing to a side and dump the stones.
+    """Scoop stones out of a trench, swing the boom sideways, and dump the stones.
 
     Success: at the end, at least three stones are dumped.
     """
@@ -135,7 +136,7 @@ class ExcavatorDig(Task):
         return near + carried * (0.3 + 0.5 * side) + 1.5 * load.dumped - 0.01 * (action**2).mean(axis=1)
 
     def terminated(self, s: Signals, goal: Goals) -> Array:
-        """Return a mask of the worlds whose bucket is farther away than an intact arm can reach (num_envs,)."""
+        """Return a mask (num_envs,) of the worlds whose bucket is more than ``FAR`` from the origin."""
         return np.linalg.norm(s["body.bucket.position"], axis=1) > FAR
 
     def success(self, s: Signals, goal: Goals) -> Array:

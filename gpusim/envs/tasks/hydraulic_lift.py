@@ -40,11 +40,11 @@ class HydraulicLift(Task):
     start = {"joint.rail.position": Uniform(0.05, 0.45)}
 
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the pressure in chamber A that holds the drawn mass."""
+        """Return the pressure in chamber A that holds the episode's random mass."""
         return {"cylinder.lift.pressure_a": (9.81 * drawn["body.load.mass"] + AREA_B * TANK) / AREA_A}
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return the height error, speed, pressures, spool and last action, scaled to about 1."""
+        """Return height error, speed, pressures, spool position and last action, scaled to about 1 each."""
         out = np.empty((len(action), 6))
         out[:, 0] = 5.0 * (goal["height"] - s["joint.rail.position"])
         out[:, 1] = 4.0 * s["joint.rail.velocity"]

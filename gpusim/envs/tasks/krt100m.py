@@ -35,7 +35,7 @@ class Krt100mDrive(Task):
         return goal["x"] - x, goal["y"] - y
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return distance and direction of the goal, chassis velocities, steering rack position and last actions."""
+        """Return the goal's distance and direction, chassis velocities, steering rack position and last actions."""
         x, y, z, w = s["body.chassis.orientation"].T
         yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
         (dx, dy), (vx, vy, _) = self._to_goal(s, goal), s["body.chassis.linear_velocity"].T

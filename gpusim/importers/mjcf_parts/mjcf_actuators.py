@@ -1,9 +1,9 @@
 """Actuators of the MJCF importer.
 
-The force of a MuJoCo actuator is ``gain ctrl + b0 + b1 l + b2 v``. l is the length and v is the velocity of the
-actuator. b0, b1 and b2 are the values of biasprm. The builder's actuator depends on biasprm: position servo (b1 < 0),
-velocity servo (b1 = 0, b2 < 0), or joint force (b1 = b2 = 0). Command maps convert MuJoCo's ctrl values to commands of
-the model.
+The force of a MuJoCo actuator is ``gain ctrl + b0 + b1 l + b2 v``. Here, l is the length of the actuator, v is its
+velocity, and (b0, b1, b2) is biasprm. The builder's actuator depends on biasprm: position servo (b1 < 0), velocity
+servo (b1 = 0, b2 < 0), or joint force (b1 = b2 = 0). Command maps convert MuJoCo's ctrl values to commands of the
+model.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gpusim.importers.report import CommandInfo
 _USE_MOTOR = "use a motor, and compute its ctrl in your own loop"
 
 MAX_EFFORT = 1e12
-"""Effort limit (N or N m) in the unlimited direction, if an actuator has a limit in only one direction."""
+"""Effort limit (N or N m) for the unlimited direction of an actuator that has a limit in only one direction."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _enum_name(context: Context, name: str, value: Any) -> str:
 
 
 def _unsupported_feature(context: Context, a: int) -> str:
-    """Return the feature of actuator ``a`` that the builder does not support, or an empty string."""
+    """Return a text with the unsupported feature of actuator ``a``, or an empty text if the builder supports it."""
     m = context.m
     dynamics = _enum_name(context, "mjtDyn", m.actuator_dyntype[a])
     gain, bias = (
@@ -128,7 +128,7 @@ def _add(context: Context, a: int) -> None:
 
 
 def _joint_limit(context: Context, j: int) -> tuple[float, float]:
-    """Return ``actuatorfrcrange`` of a joint, or infinite limits."""
+    """Return the limits ``actuatorfrcrange`` of a joint, or infinite limits without ``actuatorfrcrange``."""
     m = context.m
     flags = context.field("jnt_actfrclimited", np.zeros(m.njnt))
     return context.limited(flags[j], m.jnt_actfrcrange[j])
@@ -201,7 +201,7 @@ def _set_command_map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Define a command with the unit, the starting value and the range (clipped to ``clip``) of MuJoCo's ctrl."""
+    """Define a command that equals MuJoCo's ctrl in unit, starting value and range. ``clip`` also limits the range."""
     m, k = context.m, _ctrl_index(context, a)
     if factor == 0.0:
         context.report_loss("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
@@ -274,7 +274,7 @@ def _add_wrench(
         context: state of the import.
         a: index of the actuator.
         body: index of the body in the builder.
-        wrench: force and torque (vector, and frame "world" or "body") for an actuator force of 1.
+        wrench: force and torque for an actuator force of 1, each with its vector and its frame ("world" or "body").
         point: point of application in the body's frame, m.
     """
     m, builder = context.m, context.builder

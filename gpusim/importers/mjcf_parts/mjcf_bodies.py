@@ -20,7 +20,10 @@ MOVING_MASS_FRACTION = 1e-4
 
 
 def find_base(context: Context) -> int:
-    """Return the base: the child of the world whose subtree has the most joints, or 0 without bodies."""
+    """Return the index of the base: the child of the world with the most joints in its subtree.
+
+    Return 0 without bodies.
+    """
     m = context.m
     joints = np.array(m.body_jntnum, int)
     for b in range(m.nbody - 1, 0, -1):
@@ -37,7 +40,10 @@ def free_joint(context: Context, b: int) -> int | None:
 
 
 def add_bodies(context: Context) -> None:
-    """Add all bodies. Bodies without joints are merged into their parents, unless the options keep them."""
+    """Add all bodies.
+
+    Bodies without joints are merged into their parents. Exceptions depend on ``merge_fixed`` and ``keep``.
+    """
     m, report = context.m, context.report
     base = find_base(context)
     for b in range(1, m.nbody):
@@ -75,7 +81,7 @@ def _becomes_body(context: Context, b: int, base: int, parent: int) -> bool:
 
 
 def _is_freed_base(context: Context, b: int, base: int) -> bool:
-    """Return whether ``fixed_base=False`` frees a base that is fixed in the file."""
+    """Return whether body ``b`` is a base that is fixed in the file and that ``fixed_base=False`` makes floating."""
     m = context.m
     return context.options.fixed_base is False and b == base and m.body_jntnum[b] == 0 and m.body_mocapid[b] < 0
 
@@ -161,7 +167,7 @@ def _substitute_mass(context: Context, b: int, mean: float) -> MassProperties:
 
 
 def _repaired_inertia(context: Context, b: int, properties: MassProperties) -> Array:
-    """Return the inertia. If principal moments are too small for a rigid body, raise them."""
+    """Return the inertia. Principal moments that are too small for a rigid body are increased to possible values."""
     inertia = 0.5 * (properties.inertia + properties.inertia.T)
     moments, axes = np.linalg.eigh(inertia)
     raised = np.maximum(moments, min_moment(properties.mass))

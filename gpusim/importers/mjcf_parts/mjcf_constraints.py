@@ -20,7 +20,7 @@ from gpusim.validate import matching
 End = tuple[int, Transform]
 
 SOFT_TIME_CONSTANT = 0.05
-"""Time constant (s) above which a constraint is visibly soft."""
+"""Time constant (s) of a constraint. The importer reports constraints above it as soft."""
 
 
 def add_equalities(context: Context) -> None:
@@ -58,7 +58,10 @@ def add_equalities(context: Context) -> None:
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return body and joint frame for both ends of a connect or weld. If an end is on the world, it comes first."""
+    """Return (body, joint frame) of both bodies of a connect or weld constraint.
+
+    If one body is the world, it is first.
+    """
     (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
     return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
 
@@ -76,13 +79,13 @@ def _ends_of_file(context: Context, e: int) -> tuple[End, End]:
 
 
 def _can_move(context: Context, e: int) -> bool:
-    """Return True if a force can move the ends of a connect or weld relative to each other."""
+    """Return True if a connect or weld constraint has two different bodies, and at least one of them is dynamic."""
     (a, _), (b, _) = _ends(context, e)
     return a != b and any(body != WORLD and not context.builder.bodies[body].kinematic for body in (a, b))
 
 
 def _locks_rotation(context: Context, e: int) -> bool:
-    """Return True for a weld that constrains the rotation (``torquescale`` is not 0)."""
+    """Return True for a weld constraint whose ``torquescale`` is not 0, so that it constrains the rotation."""
     m = context.m
     return bool(m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD and m.eq_data[e][10] != 0.0)
 
@@ -101,7 +104,7 @@ def _add_ends(context: Context, e: int) -> None:
 
 
 def _add_latch(context: Context, e: int, active: bool) -> None:
-    """Add a latch for a connect or weld that can be switched."""
+    """Add a latch for a connect or weld constraint that is switchable or initially inactive."""
     (a, frame_a), (b, frame_b) = _ends(context, e)
     label = context.label("joint", context.name("EQUALITY", e))
     weld = _locks_rotation(context, e)
@@ -140,9 +143,9 @@ def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
 
 
 def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, float]:
-    """Return the static stiffness and the critical damping of a soft constraint.
+    """Return the stiffness and the damping of a spring that replaces a soft constraint.
 
-    Source: the constraint force at rest in MuJoCo's documentation, "Solver parameters".
+    The stiffness is the constraint's stiffness at rest, from "Solver parameters" in MuJoCo's documentation.
     """
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
     dmax = min(float(context.m.eq_solimp[e][1]), 0.9999)

@@ -1,4 +1,4 @@
-"""Data that the modules of the MJCF importer share: compiled model, builder, report, and maps between them."""
+"""Data that all modules of the MJCF importer share: MuJoCo model, builder, report, and maps between their elements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 class Options:
     """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
 
-    During the import, ``xform`` rotates only vectors that the file gives in world axes. After the import,
+    During the import, ``xform`` rotates only vectors that are in world axes in the file. After the import,
     ``move_builder`` moves the model.
     """
 
@@ -48,7 +48,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Joint and coordinate in the builder that represent a MuJoCo joint.
+    """Joint of the builder, and its coordinate, for one MuJoCo joint.
 
     Attributes:
         index: index of the joint in the builder.
@@ -63,7 +63,7 @@ class Coordinate:
 
 @dataclass
 class Losses:
-    """Findings about elements of the file, with one finding for all elements with the same problem."""
+    """Findings about elements of the file. All elements with the same problem share one finding."""
 
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
@@ -91,10 +91,10 @@ class Context:
         at_zero, now: MjData at qpos0, and MjData in the starting posture, both with computed kinematics.
         placements: MuJoCo body -> index of the builder's body (-1 for the world), and the MuJoCo body's pose in the
             frame of the builder's body.
-        members: body index in the builder -> the MuJoCo bodies that became this body, merged bodies last.
+        members: body index in the builder -> indices of the MuJoCo bodies in this body. The first is the unmerged body.
         labels: MuJoCo body -> label in the builder. Merged bodies have no label.
-        joint_labels: MuJoCo joint -> label in the report.
-        coordinates: MuJoCo joint -> joint and coordinate in the builder.
+        joint_labels: MuJoCo joint -> joint label in the report.
+        coordinates: MuJoCo joint -> :class:`Coordinate` with the builder's joint.
         tendons: MuJoCo tendon -> joint index in the builder.
         offsets: MuJoCo tendon -> constant difference (m): tendon length minus the coordinate of the builder's joint.
         shapes: MuJoCo geom -> index of its first shape.
@@ -125,7 +125,7 @@ class Context:
         self._used: dict[str, set[str]] = {}
 
     def is_disabled(self, *names: str) -> bool:
-        """Return True if the model disables any of the MuJoCo features ``names``, such as "LIMIT"."""
+        """Return True if the file disables at least one of the MuJoCo features ``names``, such as "LIMIT"."""
         bits = self.mj.mjtDisableBit
         passive = getattr(bits, "mjDSBL_PASSIVE", 0)  # one flag for springs and dampers before MuJoCo 3.4
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
@@ -144,7 +144,7 @@ class Context:
         return getattr(self.m, name, default)
 
     def name(self, kind: str, index: int) -> str:
-        """Return an element's name in the file, or a generated name such as "body3" if the file gives no name.
+        """Return an element's name in the file. If it has no name, return a generated name such as "body3".
 
         ``kind`` is the element's kind as in mjtObj, such as "BODY".
         """

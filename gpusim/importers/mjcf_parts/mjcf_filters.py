@@ -19,7 +19,7 @@ from gpusim.importers.mjcf_parts.mjcf_shapes import colliding_geoms, effective_f
 from gpusim.typing import Array
 
 MAX_GROUPS = 30
-"""Maximum number of collision groups with rules in a builder."""
+"""Maximum number of named collision groups in a builder."""
 
 
 class Filters:
@@ -27,12 +27,12 @@ class Filters:
 
     Attributes:
         geoms: geoms that may collide.
-        number: geom -> number of its group.
+        number: geom -> index of its collision group.
         collides: bool array (groups, groups), True if two groups collide.
         pairs_only: bool array (groups,), True for a group whose geoms have contype = conaffinity = 0. These geoms
-            collide only in the pairs of <pair>.
-        named: True if the builder supports the number of groups. Otherwise, each pair of geoms gets its own collision
-            rule.
+            collide only if a <pair> lists them.
+        named: True if there are at most ``MAX_GROUPS`` groups, so that each gets a name. If False, each pair of geoms
+            gets a separate collision rule.
     """
 
     def __init__(self, context: Context):
@@ -140,7 +140,7 @@ class Filters:
         return mask
 
     def _listed_pairs(self, geoms: list[int]) -> dict[tuple[int, int], int]:
-        """Return the <pair> elements of the file.
+        """Return the geom pairs that <pair> elements of the file define.
 
         Returns:
             A dict: two indices (i, k) into ``geoms`` with i < k -> index of the <pair> in the file.
@@ -154,7 +154,7 @@ class Filters:
         return pairs
 
     def _pair_friction(self, a: int, b: int) -> tuple[float, float, float]:
-        """Return the friction of two geoms, combined by MuJoCo's rule."""
+        """Return the friction of a geom pair, which MuJoCo's rule computes from the friction of both geoms."""
         m = self.context.m
         if m.geom_priority[a] != m.geom_priority[b]:
             g = max(a, b, key=lambda x: int(m.geom_priority[x]))

@@ -1,7 +1,7 @@
 """Joints of the MJCF importer.
 
 The origin of the joint frame is the joint's anchor. For hinges and slides, ``joint.<label>.position`` equals MuJoCo's
-qpos. Several hinges and slides of a body become one d6 joint, or a chain of joints and light links.
+qpos. Several hinges and slides of a body become one d6 joint, or a chain of joints with light bodies between them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 MAX_MIDDLE_ANGLE = 1.55
-"""Maximum angle (rad) of the second of three d6 rotations. A d6 joint has gimbal lock at 90 degrees."""
+"""Maximum angle (rad) of the second rotation, if a d6 joint has three rotations. At 90 degrees, it has gimbal lock."""
 
 
 def add_joints(context: Context) -> None:
@@ -138,7 +138,7 @@ def _add_free(context: Context, j: int, child: int) -> None:
 
 
 def _fits_d6(context: Context, joints: list[int]) -> bool:
-    """Return True if one d6 joint fits: orthogonal slides first, then orthogonal hinges with one anchor."""
+    """Return True if one d6 joint can represent ``joints``: orthogonal slides, then orthogonal hinges at one anchor."""
     m = context.m
     kinds = [int(m.jnt_type[j]) for j in joints]
     slides, hinges = kinds.count(SLIDE), kinds.count(HINGE)
@@ -199,7 +199,7 @@ def _group_joints(context: Context, joints: list[int]) -> list[list[int]]:
 
 
 def _add_chain(context: Context, joints: list[int], parent: int, start: Transform, b: int) -> None:
-    """Add the joints of body ``b`` in series, with a light link between consecutive groups of joints."""
+    """Add the joints of body ``b`` in series, with a light body between consecutive groups of joints."""
     builder, child = context.builder, context.placements[b][0]
     body = builder.bodies[child]
     pose = (Transform() if parent == WORLD else builder.bodies[parent].xform) * start
@@ -227,7 +227,7 @@ def _add_chain(context: Context, joints: list[int], parent: int, start: Transfor
 
 
 def _joint_displacement(context: Context, j: int) -> Transform:
-    """Return the displacement that joint ``j`` causes from qpos0 to the starting posture."""
+    """Return the pose change of the child that joint ``j`` causes between qpos0 and the starting posture."""
     m, q = context.m, context.now.qpos[context.m.jnt_qposadr[j] :]
     anchor = shift(m.jnt_pos[j])
     if m.jnt_type[j] == BALL:
@@ -239,7 +239,7 @@ def _joint_displacement(context: Context, j: int) -> Transform:
 
 
 def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform) -> tuple[Array, Array]:
-    """Return the linear and angular velocity of a light link."""
+    """Return the linear and angular velocity of a light body at ``pose`` after ``joints``."""
     m, now, parent = context.m, context.now, int(context.m.body_parentid[b])
     spatial = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, parent, spatial, 0)
@@ -257,7 +257,7 @@ def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform)
 
 
 def _describe(context: Context) -> None:
-    """Write every joint into the report."""
+    """Write information about every joint into the report."""
     m, builder, report = context.m, context.builder, context.report
     kinds = {FREE: "floating", BALL: "ball", SLIDE: "prismatic", HINGE: "revolute"}
     inertia = _mass_matrix_diagonal(context)

@@ -110,7 +110,10 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
 
 
 def _plane_texture(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
-    """Return a texture that gives a plane the same look as in MuJoCo. ``half`` (2,): half sizes of the plane, m."""
+    """Return the texture for a plane, so that it looks the same as in MuJoCo.
+
+    ``half`` (2,): half sizes of the plane, m.
+    """
     size = np.where(half > 0.0, half, 1.0)
     times = repeat * size if uniform else repeat
     offset = np.where(half > 0.0, 0.5 * times - 0.5, 0.0)

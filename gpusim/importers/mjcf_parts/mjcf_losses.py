@@ -9,7 +9,7 @@ from gpusim.importers.mjcf_parts.mjcf_shapes import is_soft
 
 
 def report_losses(context: Context) -> None:
-    """Add findings for all elements of the model that no other module of the importer reads."""
+    """Add findings for all elements of the MuJoCo model that no module of the importer converts."""
     _options(context)
     _joints(context)
     _tendons(context)
@@ -96,7 +96,7 @@ def _sensors(context: Context) -> None:
 
 
 def _effort_ranges(context: Context) -> None:
-    """Report limits on the sum of actuator forces of a joint or tendon. The model limits each actuator separately."""
+    """Report joints and tendons that limit the sum of actuator forces. The model limits each actuator separately."""
     m, driven = context.m, [driven_joints(context, a) for a in range(context.actuators)]
     if context.is_disabled("ACTUATION") or not driven:
         for j in range(m.njnt):
@@ -124,14 +124,14 @@ def _effort_ranges(context: Context) -> None:
 
 
 def has_gravity_compensation(context: Context, j: int) -> bool:
-    """Return whether gravity compensation counts as actuator force of a joint (``actuatorgravcomp``)."""
+    """Return whether a joint's actuator force includes gravity compensation (``actuatorgravcomp``)."""
     bodies = context.subtree(int(context.m.jnt_bodyid[j]))
     enabled = context.field("jnt_actgravcomp", np.zeros(context.m.njnt))[j]
     return bool(enabled and np.any(context.gravcomp()[bodies]))
 
 
 def driven_joints(context: Context, a: int) -> tuple[set[int], int]:
-    """Return the joints that an actuator drives, and the index of its tendon (-1 without a tendon)."""
+    """Return the joints that an actuator drives, and the index of the actuator's tendon (-1 without a tendon)."""
     m, kinds, target = context.m, context.mj.mjtTrn, int(context.m.actuator_trnid[a][0])
     kind = kinds(int(m.actuator_trntype[a]))
     if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
@@ -142,13 +142,13 @@ def driven_joints(context: Context, a: int) -> tuple[set[int], int]:
 
 
 def _spans_branches(context: Context, t: int) -> bool:
-    """Return whether a tendon pulls joints on several branches of the kinematic tree."""
+    """Return whether a tendon depends on joints in several branches of the kinematic tree."""
     joints = _tendon_joints(context, t)
     return bool(joints - _ancestor_joints(context, max((int(context.m.jnt_bodyid[j]) for j in joints), default=0)))
 
 
 def _tendon_joints(context: Context, t: int) -> set[int]:
-    """Return the joints that move a tendon: its joints, and all ancestor joints of its sites and geoms."""
+    """Return the joints that can change a tendon's length: its joints, and all joints above its sites and geoms."""
     m, wraps, joints = context.m, context.mj.mjtWrap, set[int]()
     for i in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
         element, wrap = int(m.wrap_objid[i]), wraps(int(m.wrap_type[i]))

@@ -16,7 +16,7 @@ def is_muscle(context: Context, a: int) -> bool:
 
 
 def unknown_muscle(context: Context, a: int) -> str:
-    """Return the feature of a muscle that the builder does not support, or an empty string."""
+    """Return a text with the unsupported feature of a muscle, or an empty text if the builder supports it."""
     m, mj = context.m, context.mj
     if m.actuator_dyntype[a] != mj.mjtDyn.mjDYN_MUSCLE:
         return "a muscle's curves with other activation dynamics"

@@ -48,5 +48,5 @@ def _joints(context: Context, data: Any) -> dict[str, Any]:
 
 
 def _commands(context: Context, data: Any) -> dict[str, float]:
-    """Return the commands of a keyframe, within their ranges."""
+    """Return the command values of a keyframe, clipped to the command ranges."""
     return {info.command: min(max(float(data.ctrl[k]), info.lower), info.upper) for k, info in context.controls}

@@ -23,7 +23,7 @@ _FRAME = {
     "framelinvel": ("linear_velocity", ""),
     "frameangvel": ("angular_velocity", ""),
 }
-"""Type of frame sensor -> quantity of a site, and form of the value (see ``SensorInfo``)."""
+"""Type of frame sensor -> (quantity in the site's signal, ``form`` as in ``SensorInfo``)."""
 _SITE = {
     "accelerometer": ("acceleration", ""),
     "gyro": ("angular_rate", ""),
@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _value_range(context: Context, s: int) -> tuple[float, float]:
-    """Return the minimum and maximum of a sensor's values."""
+    """Return the limits to which the sensor's cutoff clips its values."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, kind = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -106,7 +106,7 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
 
 
 def _only_own_actuators(context: Context, j: int) -> bool:
-    """Return True if only actuators on the joint contribute to the joint's actuator force."""
+    """Return True if the joint's drive force comes only from actuators on this joint, without springs."""
     m = context.m
     others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven_joints(context, a)[0]]
     return not (others or m.jnt_stiffness[j] or has_gravity_compensation(context, j))
@@ -133,7 +133,7 @@ def _frame_sensor(context: Context, s: int, quantity: str, form: str) -> SensorI
 
 
 def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
-    """Return the label of a site at the frame of a MuJoCo object."""
+    """Return the label of a site at the frame of a MuJoCo object. Add the site if necessary."""
     m, mj = context.m, context.mj
     if kind == int(mj.mjtObj.mjOBJ_SITE):
         return context.builder.sites[target].label
@@ -156,7 +156,7 @@ def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
 
 
 def _subtree_sensor(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
-    """Return a sensor that sums over a body's subtree, weighted by mass, or None for a massless subtree."""
+    """Return a sensor for the mass-weighted sum over a body's subtree, or None if the subtree has no mass."""
     parts = tuple(_part(context, b) for b in context.subtree(root) if context.m.body_mass[b] > 0.0)
     return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
 
@@ -177,7 +177,7 @@ def _part(context: Context, b: int) -> Part:
 
 
 def _add_touch(context: Context, s: int, site: int) -> SensorInfo | None:
-    """Add a contact sensor for a touch sensor."""
+    """Add a contact sensor that replaces a touch sensor."""
     body, _ = context.site(site)
     if body == WORLD or context.builder.bodies[body].kinematic:
         return None
@@ -189,7 +189,7 @@ def _add_touch(context: Context, s: int, site: int) -> SensorInfo | None:
 
 
 def _gives_distance(context: Context, s: int) -> bool:
-    """Return whether the first output of a rangefinder is the distance."""
+    """Return whether the distance is the first value that a rangefinder outputs."""
     data = context.field("sensor_intprm", np.ones((context.m.nsensor, 1)))[s][0]
     return int(data) in (0, 1)
 

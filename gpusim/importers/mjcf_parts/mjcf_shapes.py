@@ -22,7 +22,7 @@ DEFAULT_SOLREF, DEFAULT_SOLIMP = (0.02, 1.0), (0.9, 0.95, 0.001, 0.5, 2.0)
 
 
 def is_soft(reference: Any, impedance: Any) -> bool:
-    """Return True if solref or solimp of a geom differs from MuJoCo's default."""
+    """Return True if a geom's solref or solimp differs from MuJoCo's default."""
     return not (np.allclose(reference, DEFAULT_SOLREF) and np.allclose(impedance, DEFAULT_SOLIMP))
 
 
@@ -34,7 +34,7 @@ def colliding_geoms(context: Context) -> list[int]:
 
 
 def effective_friction(dimension: Any, friction: Any) -> tuple[float, float, float]:
-    """Return sliding, spinning and rolling friction, with 0 for components that ``condim`` excludes."""
+    """Return sliding, spinning and rolling friction of a geom. Components that ``condim`` excludes are 0."""
     slide, spin, roll = (float(x) for x in friction)
     return (slide if dimension >= 3 else 0.0, spin if dimension >= 4 else 0.0, roll if dimension >= 6 else 0.0)
 
@@ -102,7 +102,7 @@ def faces(context: Context, g: int) -> Array:
 
 
 def _add_hull(context: Context, g: int, body: int, common: dict[str, Any]) -> int:
-    """Add the convex hull of a mesh, or the hulls of its convex parts."""
+    """Add the convex hull of a mesh, or one hull for each part of its convex decomposition."""
     if context.options.meshes == "decompose":
         first = len(context.builder.shapes)
         mesh = vertices(context, g), faces(context, g)

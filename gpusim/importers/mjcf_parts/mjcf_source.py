@@ -15,7 +15,7 @@ from gpusim.input_files import is_xml_text
 
 _FILE_NAMES = re.compile(rb"""\b(?:file|file(?:right|left|up|down|front|back))\s*=\s*["']([^"']+)["']""")
 _MISSING = re.compile("pening file|resource not found")
-"""Phrases in MuJoCo's error messages about missing files."""
+"""Phrases that identify MuJoCo's error messages about missing files."""
 _MAX_ROUNDS = 10
 """Maximum depth of nested includes in the search for missing files."""
 
@@ -133,7 +133,7 @@ def _checked_assets(assets: Mapping[str, bytes] | None) -> Mapping[str, bytes]:
 
 
 def _search(text: bytes, folders: Sequence[str | os.PathLike[str]]) -> Iterator[tuple[str, bytes]]:
-    """Yield the base name and the content of each file in ``folders`` that ``text`` refers to."""
+    """Yield (file name, content) of each file in ``folders`` that the MJCF text ``text`` refers to."""
     names = {Path(match.decode(errors="replace")) for match in _FILE_NAMES.findall(text)}
     if not names or not folders:
         return

@@ -53,7 +53,7 @@ def add_springs(context: Context) -> None:
 
 
 def add_gravity_compensation(context: Context) -> None:
-    """Add gravity compensation to bodies whose merged MuJoCo bodies have different values of ``gravcomp``."""
+    """Add gravity compensation to bodies that contain MuJoCo bodies with different values of ``gravcomp``."""
     m, gravity, gravcomp = context.m, context.builder.gravity, context.gravcomp()
     for body, members in context.members.items():
         if context.builder.bodies[body].kinematic or gravity_scale_of(context, members[0]) is not None:
@@ -91,7 +91,7 @@ def _report_look(context: Context, t: int) -> None:
 
 
 def _affects_motion(context: Context, t: int) -> bool:
-    """Return True if a tendon affects the motion: with a force, a limit, an actuator or an equality."""
+    """Return True if a tendon affects the motion by a force, a limit, an actuator or an equality constraint."""
     m, mj = context.m, context.mj
     driven = any(
         m.actuator_trntype[a] == mj.mjtTrn.mjTRN_TENDON and m.actuator_trnid[a][0] == t
@@ -105,7 +105,7 @@ def _affects_motion(context: Context, t: int) -> bool:
 
 
 def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Return the terms (joint, coordinate, factor) of a fixed tendon, or None if all factors are zero."""
+    """Return the terms (joint index, coordinate index, factor) of a fixed tendon, or None if all factors are zero."""
     m = context.m
     factors: dict[tuple[int, int], float] = {}
     for i in rows:
@@ -117,7 +117,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or a wrapped rope for each segment of a spatial tendon, and return the terms."""
+    """Add a distance joint or a wrapped rope for each segment of a spatial tendon. Return their terms in the length."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None
@@ -144,7 +144,10 @@ def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int,
 def _add_part(
     context: Context, t: int, before: _BodyPoint, wrap: Wrap | None, last: _BodyPoint, name: str
 ) -> tuple[int | None, float]:
-    """Add a segment of a tendon."""
+    """Add a joint for a tendon segment.
+
+    Return its index (None if the length is constant), and the constant length (m).
+    """
     builder, ends = context.builder, (before, last)
     bodies = {before[0], last[0]} if wrap is None else {before[0], wrap.body, last[0]}
     a, b = (vector(pose.position) for _, pose in ends)

@@ -87,9 +87,9 @@ def add_lights(context: Context) -> None:
 
 
 def add_headlight(context: Context) -> None:
-    """Add MuJoCo's headlight if the model has other lights.
+    """Add MuJoCo's headlight to a model that already has other lights.
 
-    MuJoCo adds light colors in sRGB, and the viewer adds light colors in linear RGB. The importer converts the
+    MuJoCo sums the colors of lights in sRGB, but the viewer sums them in linear RGB. The importer converts the
     intensity of the headlight from sRGB to linear RGB.
     """
     head = context.m.vis.headlight
@@ -109,7 +109,7 @@ def _kind(context: Context, k: int) -> str | None:
 
 
 def _in_body(context: Context, body: int, position: Array, axes: Array) -> Transform:
-    """Return the pose of a MuJoCo frame in the builder's body."""
+    """Return the pose of a MuJoCo frame, relative to the frame of the builder's body."""
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = axes, position
     world = Transform.from_matrix(matrix)

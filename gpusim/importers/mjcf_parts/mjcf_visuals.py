@@ -37,8 +37,8 @@ _KINDS = {
 def add_visuals(context: Context) -> None:
     """Add visuals for the geoms and sites of the visible groups.
 
-    If all visible geoms of a body collide, have plain colors and are not meshes, the body gets no visuals. The viewer
-    then draws the collision shapes.
+    A body gets no visuals if all its visible geoms collide, have plain colors and are not meshes. The viewer then draws
+    its collision shapes.
     """
     m, groups = context.m, context.options.visual_groups
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}
@@ -78,7 +78,7 @@ def _add_site_visual(context: Context, s: int) -> None:
 
 
 def _basic(kind: int, size: Array) -> tuple[str, tuple[Any, ...]]:
-    """Return the kind and the sizes of a basic geom or site, as arguments of ``add_visual``."""
+    """Return the kind and the sizes of a geom or site with a basic shape, as arguments of ``add_visual``."""
     kind_name, count = _KINDS[kind]
     sizes = vector(size[:count])
     return kind_name, (sizes,) if count == 3 else sizes

@@ -32,7 +32,7 @@ from gpusim.importers.urdf_parts.urdf_bodies import matching
 from gpusim.transform import Transform, homogeneous_matrix
 
 AXES_IN_MODEL = (1, 4)
-"""Last SDF version (1.4) in which joint axes are in the model's frame by default."""
+"""Last SDF version (1.4) whose joint axes are in the model's frame by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Joint:
     """A joint of the file.
 
     Attributes:
-        parent, child: the two links, or None for the world.
+        parent, child: the links that the joint connects, or None for the world.
         pose: pose of the joint frame in the world.
     """
 
@@ -67,7 +67,7 @@ class Assembly:
 
     @property
     def single_model(self) -> str | None:
-        """Return the path of the model if the file has only one model, else None."""
+        """Return the name path of the only model in the file, or None if the file has several models."""
         return next(iter(self.world.models.values())).path() if len(self.world.models) == 1 else None
 
     def read_joints(self) -> None:
@@ -224,7 +224,7 @@ class Assembly:
         self.report.joints[label] = JointInfo(label, index, "fixed", parent="world", child=link.root.label)
 
     def add_load_inertias(self) -> None:
-        """Compute the load inertia of each joint with one axis."""
+        """Compute the load (moved inertia or mass) of each joint with one axis."""
         body_joints = self.body_joints
         carrier: dict[int, BodyJoint] = {}
         for item in body_joints:

@@ -32,7 +32,7 @@ class Link:
         mass: mass properties in the link's frame, or None to compute them from the link's shapes (<inertial
             auto="true">).
         static: True if the link is fixed to the world.
-        carrier: the link into which this link was merged, or this link itself.
+        carrier: the link that this link is merged into, or this link itself.
         body: body index, -1 for a static link.
     """
 
@@ -50,12 +50,12 @@ class Link:
 
     @property
     def root(self) -> Link:
-        """Return the link whose frame is the body's frame."""
+        """Return the main link of the body. Its frame is the body's frame."""
         return self if self.carrier is self else self.carrier.root
 
     @property
     def frame(self) -> Transform:
-        """Return the link's pose in the frame of its body. For a static link, return the link's pose in the world."""
+        """Return the link's pose in the frame of its body, or in the world for a static link."""
         if self.static:
             return self.pose
         return Transform() if self.root is self else self.root.pose.inverse() * self.pose
@@ -67,7 +67,7 @@ class Link:
 
     @property
     def kinematic(self) -> bool:
-        """Return whether the link is kinematic (forces do not move it)."""
+        """Return whether the link is kinematic, so that forces do not move it."""
         return self.node.flag("kinematic")
 
 
@@ -97,7 +97,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, single_model: str | None) -> str:
-    """Return a label from the names of the enclosing models and ``name``, without the model name ``single_model``."""
+    """Return a label: the names of the enclosing models, then ``name``. The model name ``single_model`` is left out."""
     path = scope.path()
     if single_model is not None and (path == single_model or path.startswith(f"{single_model}::")):
         path = path[len(single_model) :].lstrip(":")
@@ -214,7 +214,7 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
 def disable_gravity(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
     """Disable gravity for links with <gravity> false.
 
-    If a body also has merged links with gravity, a constant force cancels the weight of its links without gravity.
+    If only some links of a body have no gravity, constant forces cancel the weight of these links.
     """
     gravity = np.asarray(builder.gravity)
     heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}

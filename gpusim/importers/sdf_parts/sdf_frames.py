@@ -30,7 +30,7 @@ class Scope:
         placement_frame: ``placement_frame`` of the model, or empty for the model's frame.
         static: True if the model is fixed to the world.
         models: model name -> nested model.
-        base: pose of the file's world frame in the model's world frame.
+        base: pose of the file's world frame in the world frame of the gpusim model.
         needs_ground: True if the file includes Gazebo's ground plane, but the importer did not find the ground plane's
             model.
     """
@@ -79,7 +79,10 @@ class Scope:
         return self.parent._cached_pose(f"model {self.name}", find, self.node)
 
     def pose_of(self, node: Node | None, default: str = "") -> Transform:
-        """Return a <pose> as a pose in the scope's frame. ``default`` replaces a missing relative_to."""
+        """Convert a <pose> to the scope's frame.
+
+        If the <pose> has no relative_to, it is relative to the frame ``default``.
+        """
         relative = node.get("relative_to") if node is not None else ""
         pose = Transform() if node is None else node.pose()
         frame = relative or default
@@ -92,7 +95,7 @@ class Scope:
 
         Raises:
             ModelError: the frame does not exist, or frames depend on each other in a cycle. The error message names
-                the element ``user``.
+                ``user``, the element that refers to the frame.
         """
         if name in ("", "__model__"):
             return Transform()
@@ -147,7 +150,7 @@ class Scope:
 
 
 def _origin_of(node: Node) -> str:
-    """Return the default reference frame for the pose of an element."""
+    """Return the name of the frame that an element's pose is relative to by default."""
     return {"joint": node.words("child"), "frame": node.get("attached_to")}.get(node.tag, "")
 
 
@@ -239,7 +242,7 @@ def _included(node: Node, scope: Scope, search: Search, report: ImportReport) ->
 
 
 def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
-    """Report an <include> with a missing model."""
+    """Add a finding about an <include> whose model does not exist."""
     name = uri.rstrip("/").rpartition("/")[2].lower()
     if name in ("sun", "sun_fuel"):
         report.add("look", f"include {uri!r}", "is a light", "left out")
@@ -252,7 +255,7 @@ def _missing(uri: str, scope: Scope, report: ImportReport) -> None:
 
 
 def model_file(search: Search, uri: str, folder: Path) -> Path | None:
-    """Return the SDF file for the URI of a model, or None. For a folder, ``file_in`` selects the file."""
+    """Return the SDF file for the URI of a model, or None. If the URI is a folder, :func:`file_in` selects the file."""
     name = uri
     if "://" in uri and not uri.startswith(("model://", "package://", "file://")):
         name = "model://" + re.sub(r"/\d+$", "", uri.rstrip("/")).rpartition("/")[2]  # Fuel: .../models/NAME/VERSION
@@ -275,7 +278,7 @@ def file_in(folder: Path) -> Path | None:
 
 
 def _merged(inner: Scope) -> list[Node]:
-    """Return the elements of a model that is included with ``merge``."""
+    """Return the elements that an included model with ``merge="true"`` adds to the enclosing model."""
     frame = f"_merged__{inner.name}__model__"
     pose, source = inner.pose_node, inner.node.source
     children: list[Node] = []

@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 WORLD = -1
 JOINT_TYPES = ("ball", "continuous", "fixed", "gearbox", "prismatic", "revolute", "revolute2", "screw", "universal")
 _RIGID = 1e8
-"""SDF's default for the stiffness of joint limits."""
+"""SDF's default stiffness of joint limits."""
 SINGLE_AXIS = ("revolute", "continuous", "prismatic")
 
 
@@ -37,7 +37,7 @@ class Axis:
     rest_position: float = 0.0
 
     def reversed(self) -> Axis:
-        """Return the axis for exchanged parent and child. The joint coordinate keeps its sign."""
+        """Return the axis of the joint after exchanging parent and child. The joint coordinate keeps its sign."""
         same = {name: value for name, value in vars(self).items() if name != "direction"}
         return Axis(direction=-self.direction, **same)
 
@@ -48,7 +48,7 @@ class BodyJoint:
 
     Attributes:
         parent, child: indices of the bodies, -1 for the world.
-        parent_xform, child_xform: pose of the joint frame in the frames of parent and child.
+        parent_xform, child_xform: pose of the joint frame in the parent's frame, and in the child's frame.
     """
 
     node: Node
@@ -70,7 +70,7 @@ def read_axes(node: Node, old_frame: bool, rotation: Callable[[str], np.ndarray]
 
     Args:
         node: the <joint>.
-        old_frame: True if axes without a named frame are in the model's frame, as in SDF up to 1.4.
+        old_frame: True if axes without an explicit frame are in the model's frame, as in SDF 1.4 and older.
         rotation: function that returns the (3, 3) rotation of a named frame in the joint's frame.
         report: receives findings.
     """
@@ -200,7 +200,7 @@ def _universal(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) ->
 
 
 def _screw(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int:
-    """Add a screw: a cylindrical joint with a coupling between its travel and its angle."""
+    """Add a screw: a cylindrical joint whose translation and rotation are coupled."""
     (axis,) = joint.axes
     index = builder.add_joint_cylindrical(
         **_common(joint),
@@ -240,7 +240,7 @@ def clean_name(name: str) -> str:
 
 
 def describe(joint: BodyJoint, index: int, parent: str, child: str, load: float) -> JointInfo:
-    """Return the report's entry about a joint."""
+    """Return the :class:`JointInfo` about a joint for the report."""
     axis = joint.axes[0] if joint.axes else Axis(None, np.zeros(3))
     free = joint.kind == "continuous"
     return JointInfo(
@@ -261,7 +261,10 @@ def describe(joint: BodyJoint, index: int, parent: str, child: str, load: float)
 
 @dataclass(frozen=True)
 class Gear:
-    """A gearbox between two bodies. ``axes`` (2, 3) are the bodies' rotation axes in the world frame."""
+    """A gearbox between two bodies.
+
+    The rows of ``axes`` (2, 3) are the rotation axes of parent and child in the world frame.
+    """
 
     node: Node
     label: str
@@ -272,7 +275,7 @@ class Gear:
 
 
 def add_couplings(builder: ModelBuilder, joints: list[BodyJoint], gears: list[Gear], report: ImportReport) -> None:
-    """Add the couplings of <mimic> and of gearboxes.
+    """Add the couplings for <mimic> elements and for gearbox joints.
 
     Args:
         builder: builder that already contains the joints.
@@ -303,7 +306,10 @@ def add_couplings(builder: ModelBuilder, joints: list[BodyJoint], gears: list[Ge
 def _hinge(
     builder: ModelBuilder, joints: list[BodyJoint], gear: Gear, body: int, axis: np.ndarray
 ) -> tuple[str, float] | None:
-    """Return the hinge between ``body`` and the reference body, and the sign of the hinge angle about ``axis``."""
+    """Return the label of the hinge between ``body`` and the reference body, or None.
+
+    Also return a sign: +1 if a positive hinge angle rotates ``body`` about ``axis`` in the positive direction, else -1.
+    """
     for joint in joints:
         if joint.kind in ("revolute", "continuous") and {joint.parent, joint.child} == {gear.reference, body}:
             pose = joint.child_xform if joint.child == WORLD else builder.bodies[joint.child].xform * joint.child_xform

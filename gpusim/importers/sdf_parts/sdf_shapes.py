@@ -31,7 +31,7 @@ from gpusim.transform import Transform
 
 MAX_FRICTION = 100.0
 MAX_SPINNING_FRICTION = 1e3
-"""Maximum of a material's spinning friction, m."""
+"""Upper bound for the spinning friction of a material, m."""
 BOUNCE_SPEED = 100.0
 """Bounce threshold (m/s) above which the importer ignores restitution. SDF's default is 100000 m/s."""
 ALL_BITS = 0xFFFF
@@ -64,7 +64,7 @@ def add_collisions(
 
 
 def _bits(node: Node) -> int:
-    """Return the collision bits of a <collision>. Hexadecimal numbers start with 0x."""
+    """Return the bit mask ``collide_bitmask`` of a <collision>. Hexadecimal numbers start with 0x."""
     text = node.words("surface/contact/collide_bitmask")
     if not text:
         return ALL_BITS
@@ -254,7 +254,7 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
 
 
 def _spinning_friction(surface: Node, title: str, report: ImportReport) -> float:
-    """Return the spinning friction (m): 3 pi/16 times the patch radius times the torsional coefficient."""
+    """Return the spinning friction (m): ``3 pi / 16 * patch_radius * coefficient``, from the torsional friction."""
     torsional = surface.find("friction/torsional")
     if torsional is None:
         return 0.0
@@ -329,7 +329,7 @@ _UNSUPPORTED_MAPS = (
 
 
 def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dict[str, Any]:
-    """Return the opacity, roughness, metalness and texture of a visual in the file."""
+    """Return opacity, roughness, metalness and texture that the file defines for a visual."""
     values: dict[str, Any] = {}
     diffuse = node.find("material/diffuse")
     alpha = 1.0 - min(max(node.number("transparency", 0.0), 0.0), 1.0)
@@ -375,9 +375,9 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
 def exclude_self_collisions(
     builder: ModelBuilder, links: Iterable[Link], self_collisions: bool | None, report: ImportReport
 ) -> None:
-    """Exclude collisions between links of the same model, unless both links have self-collisions.
+    """Exclude collisions between two links of the same model, unless self-collisions are enabled for both links.
 
-    ``self_collisions`` selects the links with self-collisions: all (True), none (False), or links with <self_collide>
+    ``self_collisions`` enables self-collisions for all links (True), no links (False), or links with <self_collide>
     (None).
     """
     models: dict[Any, list[Link]] = {}

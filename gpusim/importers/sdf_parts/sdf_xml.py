@@ -14,7 +14,7 @@ from gpusim.input_files import bounded_bytes, is_xml_text
 from gpusim.transform import Transform
 
 UNLIMITED = 1e9
-"""Limits from this value on count as infinite. Files use 1e16 for missing limits."""
+"""Limits of at least this value count as infinite. Files often contain 1e16 instead of no limit."""
 
 
 @dataclass(eq=False)
@@ -103,7 +103,8 @@ class Node:
     def numbers(self, count: int, min_count: int | None = None) -> tuple[float, ...]:
         """Return the numbers in the text.
 
-        The text must contain ``count`` numbers, or ``min_count`` to ``count`` numbers if ``min_count`` is given.
+        The text must contain exactly ``count`` numbers. With ``min_count``, ``min_count`` to ``count`` numbers are
+        valid.
 
         Raises:
             ModelError: the text has too few or too many words, or a word that is not a number.

@@ -29,7 +29,7 @@ class Body:
     """A rigid body: a link with its merged links. The body frame is the frame of link ``name``.
 
     Attributes:
-        name: name of the link that all other links of the body are merged into.
+        name: name of the body's main link. All other links of the body are merged into this link.
         pose: pose (4, 4) of the body's frame in the frame of the root link.
         frames: link name -> pose (4, 4) of the link's frame in the body's frame.
         mass: repaired mass properties in the body's frame.
@@ -52,7 +52,7 @@ class Bodies:
         body_of: link name -> name of the body that contains the link.
         joints: name -> joint, for the joints that remain after merging.
         world: name of the root link if the root link represents the world, else None.
-        still: names of the links that fixed joints connect to the world.
+        still: names of the links that are fixed to the world, directly or by a chain of fixed joints.
     """
 
     bodies: dict[str, Body]
@@ -65,8 +65,8 @@ class Bodies:
 def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequence[str] = ()) -> Bodies:
     """Merge links connected by fixed joints, sum their masses, and repair impossible values.
 
-    As in ROS and Gazebo, a massless root link "world" is the world if the base is fixed. Links that match a pattern of
-    ``keep`` stay bodies.
+    As in ROS and Gazebo, a massless root link with the name "world" is the world itself if ``fixed_base`` is True.
+    Links that match a pattern of ``keep`` stay bodies.
 
     Raises:
         ModelError: a pattern of ``keep`` matches no link, or a body is too heavy.
@@ -152,12 +152,12 @@ def _set_light_mass(tree: Tree, body: Body, carried: MassProperties) -> None:
 
 
 def _severity(result: Bodies, link: str) -> str:
-    """Return the severity of a repair: "info" if the link cannot move, else "motion"."""
+    """Return the severity of a repair: "info" if the link is fixed to the world, else "motion"."""
     return "info" if link in result.still else "motion"
 
 
 def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
-    """Return a link's mass properties in the frame of its body."""
+    """Return a link's mass properties, repaired if necessary, in the frame of its body."""
     properties = tree.links[name].mass
     if properties is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))
@@ -174,7 +174,7 @@ def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProper
 
 
 def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> None:
-    """Give a massless body the mass ``substitute`` (kg), and repair an impossible inertia."""
+    """Set the mass of a massless body to ``substitute`` (kg), and replace an impossible inertia."""
     title, mass, inertia = _title(body), body.mass.mass, body.mass.inertia
     if not (mass <= GREATEST and np.all(np.abs(inertia) <= GREATEST)):
         rule = f"its mass {mass:g} kg or its inertia is not below {GREATEST:g}"
@@ -199,7 +199,7 @@ def _repair_body(tree: Tree, body: Body, substitute: float, severity: str) -> No
 
 
 def _has_point_masses(tree: Tree, body: Body) -> bool:
-    """Return whether a body contains point masses and its inertia is too small."""
+    """Return True if a body contains point masses and its inertia is too small."""
     parts = [properties for name in body.frames if (properties := tree.links[name].mass) is not None]
     points = [part for part in parts if part.mass > 0.0 and not np.any(np.abs(part.inertia) > min_moment(part.mass))]
     largest = float(np.linalg.eigvalsh(body.mass.inertia)[2])

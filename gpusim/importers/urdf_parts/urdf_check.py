@@ -83,7 +83,7 @@ def numbers(
 ) -> list[float]:
     """Return the ``count`` numbers of an attribute, or raise a ModelError.
 
-    Messages name ``owner``, the link that contains ``element``.
+    Error messages name ``owner``, the link that contains ``element``.
     """
     text = element.get(name)
     words = text.split()
@@ -182,7 +182,7 @@ def _check_end(document: Document, joint: Element, end: str, links: dict[str, El
 
 
 def _drop_unused_elements(document: Document, joint: Element) -> None:
-    """Remove elements that have no meaning for the type of the joint."""
+    """Remove child elements that this type of joint does not use, such as <axis> of a fixed joint."""
     kind = joint.get("type")
     drop = {
         "fixed": ("axis", "limit", "dynamics", "mimic"),
@@ -266,7 +266,7 @@ def _drop_bounds(document: Document, joint: Element, limit: Element) -> None:
 
 
 def _check_max(document: Document, joint: Element, limit: Element, name: str) -> None:
-    """Check an effort or velocity limit."""
+    """Check an effort or velocity limit. Set a missing or nonpositive limit to infinity, with a warning."""
     if limit.get(name) is None:
         document.warn(f"{title(joint)}: <limit> lacks {name}; read as unlimited")
         limit.set(name, "inf")
@@ -316,7 +316,7 @@ def _mimic_error(document: Document, joint: Element, cause: Element) -> ModelErr
 
 
 def _clean_names(document: Document, links: dict[str, Element], joints: dict[str, Element]) -> None:
-    """Replace dots and spaces in the names of links and joints, since labels cannot contain them."""
+    """Replace dots and spaces in names of links and joints. Labels cannot contain dots or spaces."""
     link_labels, joint_labels = document.link_labels, document.joint_labels = _labels(links), _labels(joints)
     _warn_renamed(document, {"link": link_labels, "joint": joint_labels})
     for name, link in links.items():

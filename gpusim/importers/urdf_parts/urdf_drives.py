@@ -20,7 +20,7 @@ _RATIOS = {"mechanicalReduction", "gear_ratio"}
 
 @dataclass(frozen=True)
 class Drive:
-    """An actuator with the effort (N m or N) of a joint as command.
+    """An actuator whose command is the effort (N m or N) on a joint.
 
     Attributes:
         name: name of the actuator in the file.
@@ -132,7 +132,7 @@ def _ros2_control(document: Document, tree: Tree, element: Element) -> Iterator[
 
 
 def _limit(document: Document, command: Element, effort: float) -> float:
-    """Return the effort limit: the minimum of the joint's limit and the interface's limits."""
+    """Return the effort limit: the minimum of all limits in the joint and in the command interface."""
     for item in children(command):
         if local_name(item) == "param" and item.get("name") in ("min", "max"):
             number = value_of(document, "ros2_control", item)

@@ -11,13 +11,13 @@ from gpusim.importers.color_names import Color, named_color
 from gpusim.importers.urdf_parts.urdf_xml import Document, Element, local_name
 
 MAX_FRICTION = 100.0
-"""Upper bound for friction. Files use 1e5 and more for surfaces that never slip."""
+"""Upper bound for friction coefficients. Files contain 1e5 and more for surfaces that never slip."""
 _TRUE, _FALSE = ("1", "true"), ("0", "false")
 
 
 @dataclass
 class Extras:
-    """Data about links and joints from the extensions of a file. The keys are labels.
+    """Data about links and joints from the extensions of a file. Keys of dicts are labels of links or joints.
 
     Attributes:
         materials: link -> arguments for the Material of its shapes.
@@ -25,8 +25,8 @@ class Extras:
         self_colliding: links that collide with other links of the robot.
         excluded_pairs: pairs of links that never collide.
         weightless: links without gravity.
-        springs: joint -> (stiffness, position at rest).
-        loops: <joint> elements of <gazebo>, which close loops.
+        springs: joint -> (stiffness, position without spring force).
+        loops: <joint> elements in <gazebo>, which close loops.
         sensors: pairs (link, <sensor> of <gazebo>).
         mesh_folders: folders of mesh files.
     """
@@ -63,7 +63,10 @@ def children(element: Element) -> Iterator[Element]:
 
 
 def value_of(document: Document, owner: str, element: Element) -> float | None:
-    """Return the number in the attribute ``value`` of an element, or in its text. Else warn and return None."""
+    """Return the number in the attribute ``value`` or in the text of an element.
+
+    Without a number, warn and return None.
+    """
     text = (element.get("value") or element.text or "").strip()
     try:
         number = float(text.split()[0]) if text else math.nan
@@ -77,7 +80,7 @@ def value_of(document: Document, owner: str, element: Element) -> float | None:
 
 
 def flag_of(element: Element) -> bool | None:
-    """Return the truth value of an element, or None if its text is not a truth value."""
+    """Return True or False from an element's text, or None if the text means neither."""
     text = (element.get("value") or element.text or "").strip().lower()
     return True if text in _TRUE else False if text in _FALSE else None
 

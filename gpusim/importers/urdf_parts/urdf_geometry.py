@@ -101,10 +101,10 @@ def _pose(document: Document, link: Element, element: Element) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Placement:
-    """Bodies and poses of the links in the builder.
+    """Mapping from links to bodies and poses in the builder.
 
     Attributes:
-        groups: bodies that contain the links.
+        groups: the links, grouped by body.
         bodies: body name -> index in the builder.
         base: pose (4, 4) of the root link in the world.
     """
@@ -123,7 +123,7 @@ class Placement:
 
 
 class UniqueLabels:
-    """Unique labels for the shapes or visuals of links: the link's name, then the name with a number."""
+    """Generator of unique labels for a link's shapes or visuals: "arm", "arm_2", "arm_3" for a link "arm"."""
 
     def __init__(self, taken: Sequence[ShapeSpec | VisualSpec]) -> None:
         self._taken, self._seen, self._labels = taken, 0, set[str]()

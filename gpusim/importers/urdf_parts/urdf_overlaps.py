@@ -18,11 +18,12 @@ from gpusim.reference.collide.shapes import make_shape
 from gpusim.typing import Array
 
 MIN_OVERLAP = 1e-5
-"""Minimum overlap (m) of overlapping links. Contacts ignore smaller overlaps (``SolverConfig.contact_slop``)."""
+"""Links with an overlap (m) above this value count as overlapping. Contacts ignore smaller overlaps
+(``SolverConfig.contact_slop``)."""
 
 
 def exclude_overlapping_links(builder: ModelBuilder, report: ImportReport, self_colliding: Container[str]) -> None:
-    """Exclude collisions between links that overlap in the imported pose, and report them.
+    """Exclude collisions between links that overlap in the imported pose, and report these links.
 
     Files often place links inside each other on purpose. Contact forces between overlapping links would change the
     robot's pose.
@@ -68,7 +69,7 @@ def _posed(builder: ModelBuilder, shape: ShapeSpec) -> Posed:
 
 
 def _bounds(posed: list[Posed]) -> tuple[list[Array], list[Array]]:
-    """Return the minimum and maximum corners of the shapes' bounding boxes."""
+    """Return the minimum and the maximum corner of each shape's bounding box."""
     boxes = [shape_bounds(p.shape, p.center[None], p.rotation[None]) for p in posed]
     return [low[0] for low, _ in boxes], [high[0] for _, high in boxes]
 

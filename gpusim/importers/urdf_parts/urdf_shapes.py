@@ -43,7 +43,7 @@ class CollisionRules:
 
 
 def read_collisions(document: Document) -> list[Geometry]:
-    """Return every <collision> with a volume in a checked document, and warn about the others.
+    """Return every <collision> with a volume in a checked document, and warn about every <collision> without a volume.
 
     Raises:
         ModelError: a number is invalid or missing.
@@ -101,7 +101,7 @@ def _add(
 
 
 def _exclude_self_collisions(builder: ModelBuilder, report: ImportReport, rules: CollisionRules) -> None:
-    """Exclude collisions within the robot, except between links that ``rules`` allow to collide."""
+    """Exclude collisions between links of the robot, except where ``rules`` allow them."""
     for one, other in combinations(report.shapes, 2):
         if {one, other} <= rules.self_colliding and frozenset((one, other)) not in rules.excluded_pairs:
             continue

@@ -28,7 +28,7 @@ class Semantics:
 
 
 def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: str | os.PathLike[str] = "") -> Semantics:
-    """Read an SRDF file or SRDF text about the robot of ``document``.
+    """Read an SRDF file or SRDF text for the robot in ``document``.
 
     Group states with the same name become one posture, unless their joint positions disagree. Messages show ``name``
     instead of the path.

@@ -24,7 +24,7 @@ from gpusim.importers.urdf_parts.urdf_xml import Document, Source
 
 @dataclass(frozen=True)
 class Link:
-    """A link. ``mass`` holds the mass properties in the link's frame, or None without <inertial>."""
+    """A link. ``mass`` contains the mass properties in the link's frame, or None if the link has no <inertial>."""
 
     name: str
     mass: MassProperties | None
@@ -61,7 +61,7 @@ class Tree:
         name: name of the robot.
         root: name of the root link.
         links, joints: links and joints by name.
-        positions: joint name -> starting position. Positions of mimic joints follow from their leaders. All other
+        positions: joint name -> starting position. Positions of mimic joints are computed from their leaders. All other
             positions are clipped to the limits.
         poses: link name -> (4, 4) starting pose in the frame of the root link.
         warnings: pairs (sentence, severity).
@@ -164,7 +164,7 @@ def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
 
 
 def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
-    """Return an error text with the links of the cycle above ``start`` in the tree."""
+    """Return an error text that names the links of a cycle. The search goes from link ``start`` towards the root."""
     link = next(iter(carrier)) if start is None else start
     seen: list[str] = []
     while link not in seen:
@@ -219,7 +219,7 @@ def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> No
 
 
 def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
-    """Return the chain of mimic joints from ``name``: the joint, its leader, the leader's leader, and so on."""
+    """Return a chain of mimic joints: the joint ``name``, its leader, the leader's leader, and so on."""
     chain = [name]
     while (mimic := joints[chain[-1]].mimic) is not None:
         if mimic.leader in chain:
@@ -254,7 +254,7 @@ def _warn_outside(tree: Tree, joint: Joint, position: float) -> None:
 
 
 def motion(joint: Joint, position: float) -> np.ndarray:
-    """Return the (4, 4) pose of the child's frame at ``position`` (rad or m), relative to its pose at position 0."""
+    """Return the pose (4, 4) of the child's frame at ``position`` (rad or m), relative to its pose at 0."""
     result = np.eye(4)
     if joint.kind == "prismatic":
         result[:3, 3] = position * joint.axis

@@ -79,7 +79,7 @@ def _is_empty(element: Element) -> bool:
 
 
 def _materials(document: Document) -> dict[str, Paint]:
-    """Return materials by name."""
+    """Return all named materials of the robot: name -> material."""
     paints: dict[str, Paint] = {}
     inside = [material for _, visual in document.visuals if (material := child(visual, "material")) is not None]
     for material in (*document.materials, *inside):
@@ -129,7 +129,7 @@ def add_visuals(
 ) -> None:
     """Add the visuals to ``builder`` and list them in ``report.visuals``.
 
-    The viewer draws the shapes of a link if the importer can read none of the link's visuals.
+    If the importer cannot read any visual of a link, the viewer draws the link's shapes.
 
     Args:
         looks: visuals of the links.
@@ -170,7 +170,7 @@ def add_visuals(
 
 
 def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search) -> Any:
-    """Return the triangles of a mesh file, in pieces with one material each."""
+    """Return the triangles of a mesh file, split into one piece for each material."""
     path = search.require(geometry.mesh)
     key = (path, geometry.sizes)
     if key not in meshes:
@@ -179,7 +179,7 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
 
 
 def _load_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
-    """Return the material, with its texture loaded as an image."""
+    """Return the visual's material. If it has a texture file, load the texture as an image."""
     paint = look.paint
     if paint.texture is None:
         return paint
@@ -194,7 +194,7 @@ def _load_texture(look: Look, search: Search, pictures: dict[str, Any], report: 
 
 
 def _combine_colors(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
-    """Return the mesh pieces and the material of a visual."""
+    """Combine the colors of mesh pieces and <material>. Return the mesh pieces and the material of the visual."""
     if all(piece.color is None for piece in pieces):
         return pieces, paint
     if paint.color is None:
@@ -203,7 +203,7 @@ def _combine_colors(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piec
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Add a link's shapes as visuals. The viewer does not draw the shapes of a body that has visuals."""
+    """Add a link's shapes as visuals, because the viewer does not draw the shapes of bodies with visuals."""
     labels = UniqueLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]

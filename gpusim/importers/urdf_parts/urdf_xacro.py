@@ -25,7 +25,7 @@ def expand(
 
     Raises:
         ModelError: xacro is missing, the template has an error, or a package is not found.
-        UnknownNameError: the template has no argument with a name in ``mappings``.
+        UnknownNameError: ``mappings`` contains a name that is not an argument of the template.
     """
     try:
         import xacro
@@ -73,7 +73,7 @@ def _processed(xacro: Any, path_or_text: Any, mappings: dict[str, str], is_text:
 
 @contextmanager
 def _packages_of(search: Search, missing: list[str]) -> Iterator[None]:
-    """Make ``$(find package)`` use ``search``, and add missing packages to ``missing``."""
+    """Let ``$(find package)`` use the search path ``search``. Add the names of missing packages to ``missing``."""
     from xacro import substitution_args
 
     def find(package: str) -> str:

@@ -1,4 +1,4 @@
-"""Reader for URDF text: an XML tree with only the elements that the importer uses."""
+"""Reader for URDF text. The result is an XML tree with only the elements that the importer uses."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def read_document(
 ) -> Document:
     """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
-    ``expand(is_text)`` returns the URDF text of a xacro template (text or file). Messages show ``name`` instead of the
-    path.
+    ``expand(is_text)`` must return the URDF text of a xacro template, which is a text or a file. Messages show ``name``
+    instead of the path.
 
     Raises:
         ModelError: the file is missing, is not XML, has no <robot> with links, or is a template with an error.
@@ -143,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, warnings: list[tuple[str, str]]) -> Element | None:
-    """Return the root element if the XML has only harmless errors, else None."""
+    """Return the root element of XML with errors if all errors are harmless, else None."""
     from lxml import etree
 
     try:

@@ -19,12 +19,12 @@ from gpusim.transform import Transform
 
 NO_CURVE = (0.0, 0.0, 0.0)
 Load = Callable[[UsdJoint, int], float]
-"""Function that returns the load (kg m2 or kg) of a joint coordinate."""
+"""Function that returns the load of a joint coordinate: the moved inertia (kg m2) or mass (kg)."""
 
 
 @dataclass
 class Passive:
-    """Passive properties of a joint coordinate, such as damping and friction, in SI units."""
+    """Damping, friction, armature, spring and effort range of a joint coordinate, in SI units."""
 
     damping: float = 0.0
     friction: float = 0.0
@@ -36,7 +36,7 @@ class Passive:
 
 
 def effort_unit(stage: UsdStage, dof: Dof) -> float:
-    """Return the factor from the file's unit of effort to N or N m."""
+    """Return the factor that converts effort in the file to N or N m."""
     return stage.kilograms * stage.meters ** (1 if dof.linear else 2)
 
 
@@ -72,14 +72,14 @@ def read_passive(stage: UsdStage, joint: UsdJoint, dof: Dof) -> Passive:
 
 
 def mjc_angle(stage: UsdStage) -> float:
-    """Return the factor from MuJoCo's angle unit in the file to rad."""
+    """Return the factor that converts angles in MuJoCo attributes of the file to rad."""
     scenes = stage.of("Scene")
     unit = stage.value(scenes[0][0], "mjc:compiler:angle") if scenes else None
     return 1.0 if str(unit) == "radian" else DEGREE
 
 
 def _range(stage: UsdStage, path: str, name: str, limited: str) -> tuple[float, float]:
-    """Return the range of a MuJoCo attribute, infinite if unlimited."""
+    """Return the limits in a MuJoCo attribute, or infinite limits if the attribute is not limited."""
     lower, upper = stage.number(path, f"{name}:min"), stage.number(path, f"{name}:max")
     flag = str(stage.value(path, limited))
     return (lower, upper) if flag == "true" or (flag != "false" and lower < upper) else (-math.inf, math.inf)
@@ -105,7 +105,7 @@ class Actuators:
     load: Load
 
     def add(self) -> None:
-        """Add the drives of joints, then MuJoCo's and Newton's actuators."""
+        """Add the drives of joints, then the actuators in the schemas of MuJoCo and Newton."""
         others = [prim for prim in self.stage.prims() if prim.GetTypeName() in ("MjcActuator", "NewtonActuator")]
         targets = {str(path) for prim in others for path in self._targets(prim)}
         for joint in self.joints:
@@ -198,7 +198,7 @@ class Actuators:
         stage.report.commands[path] = CommandInfo(label if kp else f"{label}.effort")
 
     def _mjc(self, prim: Any, element: str, joint: UsdJoint, axis: int) -> None:
-        """Add MuJoCo's general actuator: effort = gear (gain ctrl + bias0 + bias1 length + bias2 velocity)."""
+        """Add a "general" actuator of MuJoCo: effort = gear (gain ctrl + bias0 + bias1 length + bias2 velocity)."""
         stage, path, dof = self.stage, str(prim.GetPath()), joint.dofs[axis]
         kinds = [str(stage.value(path, f"mjc:{name}") or default) for name, default in _MJC_TYPES]
         if kinds[0] != "none" or kinds[1] != "fixed" or kinds[2] not in ("none", "affine"):
@@ -237,7 +237,7 @@ _MJC_TYPES = (("dynType", "none"), ("gainType", "fixed"), ("biasType", "none"))
 
 
 def _list(value: Any, default: Sequence[float]) -> np.ndarray:
-    """Return ``value`` as a list of numbers."""
+    """Return ``value`` as an array. Missing numbers at the end come from ``default``."""
     numbers = [] if value is None else [float(x) for x in value]
     return np.array([*numbers, *default[len(numbers) :]])
 
@@ -263,7 +263,7 @@ def add_damping(
 
 
 def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint], indices: Mapping[int, int]) -> None:
-    """Add the mimic couplings from the schemas of PhysX, Newton and MuJoCo."""
+    """Add couplings for mimic joints in the schemas of PhysX, Newton and MuJoCo."""
     coordinates = {dof.path: (joint, axis, dof) for joint in joints for axis, dof in enumerate(joint.dofs)}
     for joint in joints:
         for axis, dof in enumerate(joint.dofs):
@@ -284,7 +284,7 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
 
 
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, list[float], bool] | None:
-    """Return the leader's path, the polynomial's coefficients, and whether the coefficients are for radians.
+    """Return the leader's path, the coefficients of the polynomial, and True if they apply to angles in rad.
 
     Return None if the joint has no leader.
     """
