@@ -293,14 +293,14 @@ class CudaBackend(KernelBackend):
             self._kernel(f"staged_{launch.phase}")((blocks,), (_STAGED_THREADS,), arguments, shared_mem=shared)
 
     def _blocks(self, launch: Launch) -> int:
-        most = self._processors * 4
+        limit = self._processors * 4
         if launch.items is None:
-            return most
+            return limit
         if launch.tickets:  # every world gets the same number of blocks
             needed = -(-launch.items // _STAGED_THREADS)
-            return self.num_worlds * max(1, min(most // self.num_worlds, needed))
+            return self.num_worlds * max(1, min(limit // self.num_worlds, needed))
         needed = -(-launch.items * self.num_worlds // _STAGED_THREADS) if launch.items else self.num_worlds
-        return max(1, min(most, needed))
+        return max(1, min(limit, needed))
 
     def _capture(self, segment: list[Launch], h: float) -> Any:
         stream = self.memory.cupy.cuda.Stream(non_blocking=True)
