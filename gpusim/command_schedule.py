@@ -33,7 +33,7 @@ def _columns(element: str, points: Any) -> tuple[list[float], list[float]]:
 
 
 def _by_label(function: str, given: Any, kind: type) -> None:
-    """Raise a ModelError unless ``given`` maps labels to objects of ``kind``."""
+    """Raise a ModelError if ``given`` is not a dict from labels to objects of the type ``kind``."""
     if not isinstance(given, Mapping):
         raise validate.fail(function, f"{given!r:.80} is not a dict", f"give {{label: {kind.__name__}(points)}}")
     for label, value in given.items():
@@ -119,7 +119,7 @@ class Schedule:
         return (self._integral(stop) - self._integral(start)) / (stop - start)
 
     def _holds(self, start: float, stop: float) -> bool:
-        """Return whether ``start`` and ``stop`` are in one interval with a constant value."""
+        """Return True if the table has one constant value from ``start`` to ``stop`` (s), within one interval."""
         if self.period is not None:
             turns = math.floor(start / self.period)
             start, stop = start % self.period, stop - turns * self.period
@@ -137,7 +137,7 @@ class Schedule:
         return turns * self._table_integral(self.period) + self._table_integral(t - turns * self.period)
 
     def _table_integral(self, t: float) -> float:
-        """Return the integral of the table up to the time ``t``, without repetitions."""
+        """Return the integral of one pass through the table, up to the time ``t`` (s)."""
         first = 0.0 if self.period is not None else self._times[0]
         lead = self._values[0] * (self._times[0] - first)
         i = bisect.bisect_right(self._times, t)
@@ -158,7 +158,7 @@ class Schedule:
 def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]:
     """Return a function for ``Scene.schedule`` that writes ``sim.control[label]`` for every label in ``tables``.
 
-    The command of a step is the mean of the schedule over this step.
+    In each step, the command is the mean value of the schedule during the step.
 
     Raises:
         ModelError: ``tables`` is not a mapping, or a value is not a Schedule.

@@ -99,8 +99,8 @@ def found(name: str) -> Path | None:
 def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> Path:
     """Return the path of the cached file ``name``. If the file is missing or damaged, call ``make`` to build it.
 
-    If several processes call this function at the same time, one of them builds, and the others wait. Only a complete
-    file gets the final name.
+    If several processes call this function at the same time, one of them builds, and the others wait. The file gets the
+    name ``name`` only when it is complete.
 
     Args:
         name: path within ``cache_folder()``.
@@ -110,7 +110,7 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
     Raises:
         CompileError: the folder is not writable, the disk is full, or ``make`` raised an OSError. All other errors of
-            ``make`` reach the caller unchanged.
+            ``make`` propagate unchanged.
     """
     target = cache_folder() / name
     with _writable(target.parent):
@@ -134,9 +134,10 @@ def _build(target: Path, make: Callable[[Path], bytes | Path]) -> None:
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Wait while another process builds ``target``. The system releases the lock of a process that ends.
+    """Hold the lock of ``target``, after waiting for any other process that builds the file.
 
-    If the file system has no locks, processes build at the same time. A build reports folders that are not writable.
+    When a process ends, the system releases its locks. If the file system has no locks, processes build at the same
+    time. If the folder is not writable, the build raises an error later.
     """
     with ExitStack() as stack:
         with suppress(OSError):
@@ -222,7 +223,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return whether an error may be caused by ``folder``."""
+    """Return True if the error may come from a problem with ``folder``."""
     if not isinstance(error.filename, str | os.PathLike):
         return True
     file = Path(error.filename).absolute()

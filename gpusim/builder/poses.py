@@ -28,16 +28,16 @@ def add_pose(
 ) -> None:
     """Add a named posture for ``sim.reset(pose=label)``.
 
-    All values that the posture does not set, including velocities, are the initial values. Each joint coordinate moves
+    Values that the posture does not set, including velocities, keep their initial values. Each joint coordinate moves
     the joint's child and all bodies attached to the child. For closed loops, give the poses of all bodies in the loop.
 
     Args:
         label: unique name, such as "home".
-        joints: coordinates by joint label (m or rad): a quaternion (x, y, z, w) for a ball joint, a Transform for a
-            free joint.
+        joints: value of each joint coordinate (m or rad), by joint label. A ball joint takes a quaternion (x, y, z, w),
+            and a free joint takes a Transform.
         bodies: poses of body frames in the world, by body label.
         commands: values of ``sim.control`` by label.
-        activations: activations by command label, for muscles and for commands with a lag or an integrator.
+        activations: activation of each muscle, and of each command with a lag or an integrator, by command label.
 
     Raises:
         ModelError: a name is unknown, or a value has the wrong shape.
@@ -80,7 +80,7 @@ def _checked(element: str, name: str, given: Any) -> dict[str, Any]:
 
 
 def _coordinates(element: str, joint: JointSpec, value: Any) -> Array:
-    """Return the checked values of the signal ``joint.<label>.position``."""
+    """Check the coordinates of a joint, and return them in the format of the signal ``joint.<label>.position``."""
     kind = joint_type(joint.kind)
     count = kind.moves(joint)
     size = {"pose": 7, "quaternion": 4}.get(kind.position_is, count)

@@ -55,9 +55,10 @@ _Options = TypeVar("_Options")
 
 
 def pick(options: type[_Options], given: Mapping[str, Any], **others: Any) -> _Options:
-    """Return a dataclass of type ``options``. Each field gets the command's argument with the same name.
+    """Build a dataclass of type ``options``. Each field gets the command-line argument with the same name.
 
-    If an argument is None, the field keeps its default. ``others`` sets more fields, and has priority over arguments.
+    If an argument is None, the field keeps its default. ``others`` sets additional fields, and overrides command-line
+    arguments.
     """
     fields = {field.name for field in dataclasses.fields(options)}  # type: ignore[arg-type]
     values = {name: _plain(value) for name, value in given.items() if name in fields and value is not None}
@@ -65,7 +66,7 @@ def pick(options: type[_Options], given: Mapping[str, Any], **others: Any) -> _O
 
 
 def _plain(value: Any) -> Any:
-    """Return the name of a choice, a list as a tuple, and other values unchanged."""
+    """Convert an Enum to its value and a list to a tuple. Return other values unchanged."""
     if isinstance(value, Enum):
         return value.value
     return tuple(value) if isinstance(value, list) else value

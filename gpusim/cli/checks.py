@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 TRIAL_STRIDE = 10
-"""Number of steps between samples if reading a checked signal costs a trial step."""
+"""Number of steps between samples of signals that need an extra trial step for each reading."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
 
 
 def sampling(scene: Scene, sim: Simulation) -> Sampling:
-    """Return the sampling schedule for the checks: about one sample per ``dt`` of the scene."""
+    """Return the sampling schedule for the checks. Consecutive samples are about one ``dt`` of the scene apart."""
     known, dt, names = sim.signals(), sim.config.dt, scene.signals()
     stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1
     every, last = max(1.0, stride * scene.config.dt / dt), round(scene.duration / dt)
@@ -60,10 +60,10 @@ def sampling(scene: Scene, sim: Simulation) -> Sampling:
 def find(
     options: RunOptions, scene: Scene, outcome: Outcome, checked: Sampling | None, against: list[str]
 ) -> ChecksResult | None:
-    """Evaluate the scene's checks on a finished run. Return None if the scene has no checks.
+    """Evaluate the scene's checks on a finished run. If the scene has no checks, return None.
 
     Args:
-        options: options of the command line.
+        options: command-line options.
         scene: the scene that was run.
         outcome: outcome of the run.
         checked: samples that :func:`sampling` scheduled, or None to skip the checks.
@@ -85,7 +85,7 @@ def find(
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
-    """Return the statements of the failed checks."""
+    """Return messages about failed checks, and messages about checks that cannot be evaluated."""
     assert isinstance(checked.sampler, Recorder)
     recording = checked.sampler.recording()
     samples = {"time": recording.time, **recording.signals}

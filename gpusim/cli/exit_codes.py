@@ -33,7 +33,7 @@ class OptionError(GpusimError, ValueError):
 
 
 class BadRun(GpusimError):
-    """Error for a finished run that fails the scene's checks, or whose joints came apart."""
+    """Error for a finished run with failed checks, or with joints that came apart."""
 
 
 class Interrupted(GpusimError):
@@ -71,7 +71,7 @@ def sentence(error: BaseException) -> str:
 
 
 def _plain(text: str, given: str) -> str:
-    """Rewrite a message of the option parser."""
+    """Return a shorter version of an error message from the option parser."""
     match = re.fullmatch(r"Invalid value for '?([^':]+)'?[^:]*: (?:Value error, )?(.*)", text, flags=re.DOTALL)
     if match is None:
         return text
@@ -95,7 +95,7 @@ def _rejected_value(error: BaseException) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """Group of all gpusim commands, which prints an expected error as one sentence and sets the exit code.
+    """Group of all gpusim commands. The group prints expected errors in one sentence, and sets the exit code.
 
     An unexpected error prints a traceback and is a bug in gpusim.
     """
@@ -123,7 +123,7 @@ class CommandGroup(TyperGroup):
 
 @contextmanager
 def _signals_as_interrupts() -> Iterator[None]:
-    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, so that the program closes recordings and films."""
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, so that recordings and films are closed before the exit."""
     kept = {}
     if threading.current_thread() is threading.main_thread():
         for name in ("SIGTERM", "SIGHUP"):

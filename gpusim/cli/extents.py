@@ -1,4 +1,4 @@
-"""Extents of the shapes of a builder in the initial poses."""
+"""Vertices and lowest point of a builder's shapes, in the initial poses."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _SEGMENTS = 64
 
 
 def vertices(builder: ModelBuilder, shape: ShapeSpec) -> Array:
-    """Return points on the surface of a shape, in the world frame (n, 3), m."""
+    """Return the mesh vertices of a shape in the world frame (m), (n, 3)."""
     body = Transform() if shape.body == WORLD else builder.bodies[shape.body].xform
     points, _ = shape_type(shape.kind).mesh(shape.params, _SEGMENTS)
     return np.asarray((body * shape.xform).apply(np.asarray(points, float)))
 
 
 def lowest_point(builder: ModelBuilder) -> float:
-    """Return the height of the lowest shape point (m). If no body has a shape, use the lowest body origin."""
+    """Return the height (m) of the lowest point of all shapes. Without shapes on bodies, use the lowest body origin."""
     heights = []
     for shape in builder.shapes:
         if shape.body != WORLD:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.operator import Operator
 
 _LOOKS = 500
-"""Approximate number of reads of joint drift and health in a run."""
+"""Approximate number of times that a run reads the joint drift and the health of the worlds."""
 
 _CALL = 0.2
 """Target wall time of one call of ``Simulation.step``, s."""
@@ -39,8 +39,8 @@ class Sampling:
 
     Attributes:
         sampler: the observer that takes the samples.
-        every: number of steps between samples, at least 1, possibly a fraction.
-        last: last step at which the sampler may take a sample.
+        every: number of steps between samples, at least 1. A value such as 2.5 is possible.
+        last: index of the last step at which the sampler may take a sample.
         taken: number of samples so far.
     """
 
@@ -69,10 +69,10 @@ class Outcome:
         begun: simulated time at the start (s).
         simulated: simulated time at the end (s).
         wall: wall-clock time of the loop (s).
-        reading: wall-clock time for taking samples (s).
+        reading: wall-clock time that the samples took (s).
         steps: number of steps that ran.
         energy_start, energy_end: kinetic plus potential energy of world 0 (J).
-        drift: maximum joint gap of all worlds and all readings during the run (m).
+        drift: maximum joint gap (m) that any reading found in any world.
         tilt: maximum error of a locked rotation (rad) or of a coupling (rad or m) in any world.
         interrupted: whether the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
@@ -112,7 +112,7 @@ def simulate(
 ) -> Outcome:
     """Run ``steps`` steps of ``sim`` with the schedule of ``scene``, and take samples from start to end.
 
-    After a failure or Ctrl-C, the function returns an outcome that contains the reason.
+    After a failure or Ctrl-C, the returned outcome contains the reason.
 
     Args:
         sim: the simulation.
@@ -120,10 +120,10 @@ def simulate(
         steps: number of steps.
         recorder: recorder that takes samples, or None.
         every: number of steps between samples of ``recorder``.
-        more: schedules of further samplers.
+        more: schedules of additional samplers.
         operator: operator that sets the commands instead of the schedule, or None.
         printed: function that returns a text for the progress line.
-        clock: clock that starts each step at its real time, or None to run as fast as possible.
+        clock: clock that synchronizes each step with real time, or None to run as fast as possible.
     """
     begun = _time(sim)
     outcome = Outcome(begun=begun, energy_start=_energy(sim))
@@ -173,7 +173,7 @@ def simulate(
 
 
 def _until(done: int, every: int) -> int:
-    """Return the number of steps until the step count reaches the next multiple of ``every``."""
+    """Return how many steps are missing to the next multiple of ``every``."""
     return every - done % every
 
 
@@ -193,7 +193,9 @@ def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: in
 
 
 class _Pace:
-    """Limit of the steps per call of ``sim.step``. Short calls let the loop react to Ctrl-C and report progress.
+    """Limit on the number of steps in one call of ``sim.step``.
+
+    Short calls let the loop react to Ctrl-C and report progress.
 
     Attributes:
         steps: maximum number of steps per call.
@@ -217,7 +219,7 @@ class _Pace:
 
 
 class _ClockPace(_Pace):
-    """Pace of ``--clock``: run single steps, and start each step at its real time."""
+    """Pace for ``--clock``: run one step per call, and start each step at its real time."""
 
     def __init__(self, clock: StepClock) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""``gpusim``: the commands and their options. The files of the folder ``cli`` implement the commands."""
+"""``gpusim``: the commands and their options. The files in the folder ``cli`` implement the commands."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def _run(
 ) -> None:
     """Simulate a scene or a file, show a summary, record signals, and draw plots.
 
-    The scene's checks run if you simulate one world for the full duration, from the start, with the scene's own
-    parameters, commands and signals. Otherwise, the summary shows the reason. Exit code 0: the run
-    succeeded, with or without warnings. Exit code 1: a world failed, joints came apart by more than 1 cm or 0.02 rad,
-    or a check of the scene failed. Exit code 2: invalid input. Exit code 130: the user stopped the run.
+    The scene's checks need a full run of one world from the start. They also need the default parameters, commands and
+    signals of the scene. If the checks do not run, the summary shows the reason. Exit code 0: the run succeeded, with
+    or without warnings. Exit code 1: a world failed, joints came apart by more than 1 cm or 0.02 rad, or a check of the
+    scene failed. Exit code 2: invalid input. Exit code 130: the user stopped the run.
     """
     given = locals()
     from gpusim.cli.commands.run import run
@@ -293,7 +293,7 @@ def _check(
     pose: PoseOption = None,
     floor: FloorOption = False,
 ) -> None:
-    """Check a file: report import losses and likely model errors, and run the model for 2 s.
+    """Check a file: report lost features and likely model errors, and run the model for 2 s.
 
     The exit code is 0 if the check passed, 1 if the run or the comparison failed, and 2 if the file cannot be read.
     With --strict, the exit code is also 1 if a finding affects motion or contacts.

@@ -1,4 +1,4 @@
-"""Options of ``gpusim run``, and checks that need neither the model nor slow imports."""
+"""Options of ``gpusim run``, and checks of options that need neither the model nor slow imports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FILES = "a machine's .yaml or .py, or a model's .urdf, .xml, .sdf or .usd"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of one ``gpusim run`` command line."""
+    """Options of the command ``gpusim run``."""
 
     target: str
     settings: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class RunOptions:
     udp: str | None = None
 
     def is_file(self) -> bool:
-        """Return whether the target names a file or a module and not a scene of the package.
+        """Return True if the target names a file or a module, or False if it names a scene of the package.
 
         Raises:
             OptionError: gpusim cannot read this type of file.
@@ -131,7 +131,7 @@ class RunOptions:
 
 
 def check(options: RunOptions) -> None:
-    """Check every option that can be checked without the model.
+    """Check the options that do not depend on the model.
 
     Raises:
         OptionError: an option is invalid.
@@ -161,7 +161,7 @@ def check(options: RunOptions) -> None:
 
 
 def _check_resume(options: RunOptions) -> None:
-    """Check that no option contradicts the checkpoint of ``--resume``."""
+    """Check that all other options fit the checkpoint of ``--resume``."""
     if options.resume is None:
         return
     usual = RunOptions(options.target)

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from gpusim.model.model import Model
 
 SCENE_VIEW = "scene"
-"""Name of the scene's own camera view."""
+"""View name that selects the camera of the scene."""
 _VIEWS = (SCENE_VIEW, *VIEWS)
 _SHOWN = 8
-"""Maximum number of worlds that a message lists."""
+"""Maximum number of worlds that an error message or a note lists."""
 
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """Picture options of one command line."""
+    """Options for pictures in ``gpusim render`` and ``gpusim view``."""
 
     camera: str | None = None
     follow: str | None = None
@@ -40,7 +40,7 @@ class PictureOptions:
     visuals: bool = True
 
     def check(self, min_size: int) -> None:
-        """Check everything that can be checked without the model.
+        """Check the options that do not depend on the model.
 
         Args:
             min_size: minimum width and height of the picture (pixels).
@@ -77,7 +77,7 @@ class PictureOptions:
         return scene.camera if eye == SCENE_VIEW else eye
 
     def decorated(self, scene: Scene) -> bool:
-        """Return whether to draw joints, springs, cylinders, and bodies without shapes."""
+        """Return True if the picture shows joints, springs, cylinders, and bodies without shapes."""
         return scene.decoration if self.decoration is None else self.decoration
 
     def _eye(self) -> PinholeCamera | str:
@@ -95,7 +95,7 @@ class PictureOptions:
         return PinholeCamera((x, y, z), (tx, ty, tz))
 
     def check_names(self, model: Model) -> None:
-        """Check that the camera to use and the body to follow exist.
+        """Check that the chosen camera exists, and that the body exists that the camera follows.
 
         Raises:
             UnknownNameError: the camera, view or body does not exist.
@@ -107,10 +107,10 @@ class PictureOptions:
             raise unknown_name("body in --follow:", self.follow, labels)
 
     def check_world(self, numbers: Sequence[int]) -> None:
-        """Check that the world to draw exists.
+        """Check that the chosen world exists.
 
         Args:
-            numbers: the numbers of all worlds.
+            numbers: the world numbers that can be drawn. A recording may not contain all worlds.
 
         Raises:
             OptionError: the world does not exist.
@@ -122,7 +122,7 @@ class PictureOptions:
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
-        """Return the worlds to draw as indices into ``numbers``.
+        """Return the chosen worlds, as indices into ``numbers``.
 
         Raises:
             OptionError: the world does not exist.

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def with_policy(options: RunOptions) -> RunOptions:
-    """Return the options with the scene parameters and time step of the policy's task.
+    """Return options that contain the scene parameters and the time step of the policy's task.
 
-    Options on the command line take precedence. If the task defines its own model, the target of the command line must
-    be this model.
+    Options that the user gave on the command line take precedence. If the task defines its own model, the target of the
+    command line must be this model.
 
     Raises:
         OptionError: the policy is for another scene, or ``--replay`` or ``--resume`` is also given.
@@ -41,7 +41,7 @@ def with_policy(options: RunOptions) -> RunOptions:
 
 
 def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
-    """Return the scene with the policy as its schedule.
+    """Return a copy of the scene in which the policy replaces the schedule.
 
     The episode's length replaces the scene's duration. The returned scene has no checks.
     """
@@ -52,7 +52,7 @@ def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
 
 
 def connect_goals(scene: Scene, operator: Operator) -> None:
-    """Let the operator set the goals of the scene's policy, if the policy has goals."""
+    """Let the operator set the goals of the scene's policy. Do nothing if the policy has no goals."""
     connect = getattr(scene.schedule, "connect", None)
     if connect is not None:
         connect(operator)

@@ -1,6 +1,6 @@
-"""Probes of ``gpusim doctor``.
+"""Probes of ``gpusim doctor``: tests of the computer's software and hardware.
 
-Child processes probe the display and the drawing, because a graphics driver may crash.
+Child processes test the display and the renderer, because a graphics driver may crash.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from gpusim.compile_cache import CompileError, cache_folder
 TIMEOUT = 60.0
 """Wall time limit of a child process, s."""
 CUDA_12, CUDA_13 = 12000, 13000
-"""CUDA versions in the driver's numbering."""
+"""CUDA versions, numbered as by the driver (13000 is CUDA 13.0)."""
 _REFUSED = 3
-"""Exit code of a child process that prints the reason of a failure."""
+"""Exit code of a child process that has printed why the probe failed."""
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")
 _COMPILER = "install g++ or clang++, or set CXX"
 _OPENMP_PROBE = """\
@@ -91,7 +91,7 @@ READERS = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report.
+    """Result of one probe: one line of the doctor's report.
 
     Attributes:
         name: the component that was probed.
@@ -107,7 +107,7 @@ class Finding:
 
 
 def probe_computer() -> list[Finding]:
-    """Check everything that ``gpusim run`` needs or can use."""
+    """Check all software and hardware that ``gpusim run`` needs or can use."""
     python = Finding("Python", sys.version_info >= (3, 10), f"{platform.python_version()} at {sys.executable}")
     packages = [probe_package(name) for name in LEAST]
     others = [probe_compiler(), probe_openmp(), probe_cache(), probe_driver(), probe_cupy(), probe_nvrtc()]
@@ -123,7 +123,7 @@ def probe_readers() -> list[Finding]:
 
 
 def probe_viewer() -> list[Finding]:
-    """Check everything that ``gpusim view`` and ``gpusim render`` need or can use."""
+    """Check all software and hardware that ``gpusim view`` and ``gpusim render`` need or can use."""
     with ThreadPoolExecutor() as pool:  # each child takes a second
         others = [pool.submit(probe) for probe in (probe_display, probe_picture)]
         return [
@@ -189,7 +189,7 @@ def probe_openmp() -> Finding:
 
 
 def probe_cache() -> Finding:
-    """Check that the folder of compiled kernels can be written."""
+    """Check that gpusim can write to the folder of compiled kernels."""
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
@@ -213,7 +213,7 @@ def driver_cuda_version() -> int:
 
 
 def cuda_hint(driver: int) -> str:
-    """Return instructions that make the CUDA backend work.
+    """Return instructions on how to make the CUDA backend work.
 
     Args:
         driver: result of :func:`driver_cuda_version`.

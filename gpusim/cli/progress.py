@@ -1,4 +1,4 @@
-"""Progress of long work on stderr: a bar in a terminal, or plain lines in a pipe."""
+"""Progress reports on stderr for long tasks: a bar in a terminal, or plain lines in a pipe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from datetime import timedelta
 from gpusim.cli.console import error_console, note
 
 FIRST, EVERY = 10.0, 30.0
-"""Wall time until the first line, and wall time between lines (s)."""
+"""Wall time before the first line (s), and wall time between two lines."""
 _REDRAW = 0.1
 """Wall time between two updates of the bar, s."""
 
@@ -41,12 +41,12 @@ class Report:
 
 @contextmanager
 def reported(name: str, total: int, printed: Callable[[int], str]) -> Iterator[Report]:
-    """Report progress on stderr as a bar, or without a terminal as lines: "pile: 12 %, 3.4 s simulated, ...".
+    """Report progress on stderr: a bar in a terminal, else lines such as "pile: 12 %, 3.4 s simulated, ...".
 
     The function ``printed`` gets the number of finished items and returns a text such as "3.4 s simulated".
 
     Args:
-        name: name of the work.
+        name: name of the task that is in progress.
         total: number of items, at least 1.
     """
     if not sys.stderr.isatty():

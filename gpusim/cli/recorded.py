@@ -17,7 +17,7 @@ from gpusim.scene import Scene, scene_values
 
 
 def recorded_target(options: RunOptions) -> str:
-    """Return the target that a recording stores: the name of the scene, or the absolute path of its file."""
+    """Return the text that a recording stores as its target: the scene's name, or the absolute path of its file."""
     if not options.is_file() or is_module(options.target):
         return options.target
     path, function = split(options.target)
@@ -29,8 +29,8 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
     Args:
         options: options of a command line with a recording as target.
-        more: names of more given options that recordings do not support.
-        allowed: names of options that recordings also support.
+        more: names of unsupported options that the user gave and that ``options`` does not contain.
+        allowed: names of options in ``options`` that recordings support.
 
     Raises:
         OptionError: recordings do not support a given option.
@@ -60,8 +60,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
     Args:
         motion: the recorded motion.
-        path: path of the recording. If the file of the scene is missing, the function searches in the folder of the
-            recording.
+        path: path of the recording. If the file of the scene is missing, look for it in the folder of the recording.
 
     Raises:
         ModelError: the motion names no scene, the file of the scene is missing, or the scene rejects its parameters.
@@ -80,7 +79,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
 
 def _found(recorded: str, path: str) -> str:
-    """Return the recorded target. If the file is missing, return the file of the same name next to the recording."""
+    """Return the recorded target. If the file is missing, return the file with this name in the recording's folder."""
     file, function = split(recorded)
     target = Path(file)
     if not target.suffix or is_module(recorded) or target.is_file():

@@ -24,7 +24,7 @@ _RATE = 30.0
 def serve_page(
     options: ViewOptions, scene: Scene, panel_state: PanelState, worlds: Sequence[int]
 ) -> tuple[Pacer, Jitter]:
-    """Serve a page until Ctrl-C or the end of ``--duration``.
+    """Serve a web page with the simulation until Ctrl-C or the end of ``--duration``.
 
     Returns:
         The frame timer of the page, and the statistics of the frame jitter.
@@ -75,7 +75,7 @@ def stream_to_rerun(options: ViewOptions, live: Live) -> StreamRecorder:
 
 
 def run_alone(options: ViewOptions, session: Session) -> tuple[Pacer, Jitter]:
-    """Run a session without a window or page, until Ctrl-C or the end of ``--duration``.
+    """Run a viewer session without a window or page, until Ctrl-C or the end of ``--duration``.
 
     Raises:
         SimulationError: the simulation failed.

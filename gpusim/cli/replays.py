@@ -1,4 +1,4 @@
-"""``--replay``: replay an operator recording from the command line."""
+"""Option ``--replay``: replay an operator recording."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Replay:
         return self.recording.steps * self.recording.dt
 
     def check(self, options: RunOptions, scene: Scene) -> None:
-        """Raise an error if the run cannot repeat the recording.
+        """Raise an error if the run cannot replay the recording.
 
         Raises:
             OptionError: the recording does not fit the command line.
@@ -61,7 +61,7 @@ class Replay:
             self._check_parameters(options)
 
     def _check_options(self, options: RunOptions) -> None:
-        """Check that the command line has the same model file options as the recording."""
+        """Check that the options for model files are the same as in the recording."""
         here = {name: str(value) for name, value in target_parameters(options).items()}
         then = {name: str(value) for name, value in self.recording.parameters.items()}
         other = [f"{name} {then.get(name)} (here {here.get(name)})" for name in then if then[name] != here.get(name)]
@@ -86,7 +86,7 @@ class Replay:
         """Return an operator that replays the recording from the initial state of a simulation.
 
         Raises:
-            ModelError: the simulation has another step size or other inputs than the recording.
+            ModelError: the step size or the inputs of the simulation differ from the recording.
         """
         from gpusim.viewer.operator import Operator
 
@@ -96,7 +96,7 @@ class Replay:
         return operator
 
     def compare_solver(self, sim: Simulation) -> None:
-        """Print a note if solver settings differ from the recording, so that the replay is not bit-identical."""
+        """Print a note if solver settings differ from the recording. The replay is then not bit-identical."""
         from gpusim.viewer.operator.recording import solver_of
 
         here, then = solver_of(sim), self.recording.solver

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 DRIFT_TOO_FAR = 0.01
-"""Joint gap (m) above which a run counts as failed."""
+"""A run with a joint gap above this limit (m) has failed."""
 TILT_TOO_FAR = 0.02
-"""Error of a locked rotation (rad) above which a run counts as failed, about 1 degree."""
+"""A run has failed if the error of a locked rotation exceeds this limit (rad), about 1 degree."""
 
 
 def show_summary(
@@ -31,7 +31,7 @@ def show_summary(
     Args:
         scene: the scene that was run.
         sim: the simulation after the run.
-        outcome: times, energies and joint error of the run.
+        outcome: times, energies and joint errors of the run.
         files: the files that were written.
         values: last value of each ``--signals`` signal in world 0.
         checks: result of the scene's checks, or None to omit the row.
@@ -78,7 +78,7 @@ def _pairs(sim: Simulation) -> str:
 
 
 def joint_failure(drift: float, tilt: float) -> str:
-    """Return an error text if the joint errors ``drift`` (m) or ``tilt`` (rad) are too large, else an empty string."""
+    """Return an error message if ``drift`` (m) or ``tilt`` (rad) is too large, else an empty string."""
     if not drift <= DRIFT_TOO_FAR:
         return f"joints came {drift:.3g} m apart; use a smaller step"
     return (

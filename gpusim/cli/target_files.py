@@ -30,7 +30,7 @@ MODEL, MACHINE, PYTHON = "model", "machine", "python"
 STILL = "nothing_moves"
 """Label of the body that is added to a scene without bodies."""
 BUILD = "build"
-"""Default name of the function that returns the scene."""
+"""Default name of the function in a Python file that returns the scene."""
 
 _MODELS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
 _MACHINES = (".yaml", ".yml")
@@ -38,7 +38,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 XACRO = ".xacro"
 """Suffix of xacro files, the only model files with arguments."""
 _SERVO_FORMATS = (".urdf", XACRO)
-"""Types of model files whose joints gpusim holds with servos."""
+"""Types of model files for which gpusim can add servos that hold the joints."""
 _LINES_IN_A_PANEL = 8
 _MAX_FINDINGS = 10
 _SLIDING = "prismatic"
@@ -88,7 +88,7 @@ def model_scene(
         path: path of the file.
         hold: if a URDF or xacro file has no actuators, add position servos that hold its joints in the imported pose.
         fixed_base: whether the base is fixed to the world (True), floats (False), or is as in the file (None).
-        pose: name of the starting posture. An SRDF file with the name of the URDF file can define more postures.
+        pose: name of the starting posture. An SRDF file with the name of the URDF file can define additional postures.
         arguments: arguments of a xacro file.
         floor: add a horizontal plane below the model.
         visuals: also read the visual shapes, which appear in pictures.
@@ -132,7 +132,7 @@ def model_scene(
 
 
 def _semantics(path: str) -> Path | None:
-    """Return the SRDF file next to a URDF or xacro file, such as robot.srdf for robot.urdf."""
+    """Return the SRDF file in the folder of a URDF or xacro file, such as robot.srdf for robot.urdf."""
     file = Path(path)
     name = file.name.removesuffix(XACRO).removesuffix(".urdf")
     found = file.with_name(f"{name}.srdf")
@@ -237,7 +237,7 @@ def python_scene(target: str, parameters: Mapping[str, str]) -> Scene:
 
 @contextmanager
 def modules_of_folder() -> Iterator[None]:
-    """Let imports find the modules in the working directory."""
+    """Add the working directory to the import path, so that Python finds modules there."""
     sys.path.insert(0, "")
     try:
         yield
@@ -246,7 +246,7 @@ def modules_of_folder() -> Iterator[None]:
 
 
 def python_function(target: str) -> Callable[..., Any]:
-    """Return the function that a target names.
+    """Return the Python function that a target such as ``machine.py:build`` names.
 
     Raises:
         OptionError: the module or function does not exist, or the file has an error.
@@ -267,7 +267,7 @@ def python_function(target: str) -> Callable[..., Any]:
 
 
 def _module_of(path: Path) -> ModuleType:
-    """Run a Python file as a module."""
+    """Import a Python file as a module, and return the module."""
     spec = importlib.util.spec_from_file_location(f"gpusim_file_{path.stem}", path)
     assert spec is not None and spec.loader is not None  # the suffix is .py
     module = importlib.util.module_from_spec(spec)
@@ -280,10 +280,10 @@ def _module_of(path: Path) -> ModuleType:
 
 
 def _run(target: str, action: Callable[[], Any]) -> Any:
-    """Run user code. Convert an error to one sentence with the line number in the user's file.
+    """Call ``action``, which runs user code. Convert an error to one sentence with the line in the user's file.
 
     Raises:
-        OptionError: the code raised an error other than a GpusimError.
+        OptionError: the user code raised an error that is not a GpusimError.
     """
     try:
         return action()

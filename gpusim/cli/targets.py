@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from gpusim.importers import ImportReport
 
 _MODEL_OPTIONS = ("pose", "floor", "floating")
-"""Options of model files that recordings store as parameters."""
+"""Options for model files that recordings store as scene parameters."""
 
 _SET = "--set "
-"""Prefix of xacro arguments among the parameters of a recording."""
+"""Prefix that marks xacro arguments in the parameters of a recording."""
 _POSE = "--pose"
-"""Name under which a recording stores the posture."""
+"""Name of the recorded parameter that stores the posture."""
 
 
 def load_target(
     options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None, still: bool = False
 ) -> Scene:
-    """Load the scene of a command line, given by name or by file. A policy replaces the schedule.
+    """Load the scene or file that a command line names. If a policy is given, it replaces the scene's schedule.
 
     Args:
         options: options of the command line.
@@ -112,7 +112,7 @@ def _package_scene(options: RunOptions) -> Scene:
 
 
 def target_parameters(options: RunOptions) -> dict[str, Any]:
-    """Return the parameters that a recording stores to rebuild the scene."""
+    """Return the parameters that a recording must store so that gpusim can rebuild the scene."""
     if options.kind() == MODEL:
         given = {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
         return given | {f"{_SET}{name}": value for name, value in options.parameters().items()}

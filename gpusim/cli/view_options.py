@@ -12,7 +12,7 @@ from gpusim.recording.motion import is_motion_file
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """Options of one ``gpusim view`` command line."""
+    """Options of the command ``gpusim view``."""
 
     run: RunOptions
     picture: PictureOptions
@@ -30,10 +30,10 @@ class ViewOptions:
 
     @property
     def windowed(self) -> bool:
-        """Whether a window opens."""
+        """Whether the command opens a window, instead of a web page or a stream to Rerun."""
         return not self.web and self.rerun is None
 
     @property
     def is_recording(self) -> bool:
-        """Whether the target is a recording."""
+        """Whether the target is a recorded motion."""
         return is_motion_file(self.run.target)

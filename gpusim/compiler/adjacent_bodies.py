@@ -9,14 +9,16 @@ from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
 
 MAX_BETWEEN = 5
-"""Maximum number of bodies without shapes between two bodies that count as neighbors."""
+"""Maximum number of bodies without shapes between two neighbor bodies."""
 
 
 def adjacent_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
-    """Return pairs of bodies whose shapes do not collide. In each pair, the lower index comes first (-1: the world).
+    """Return the pairs of bodies that must not collide, because joints connect them.
+
+    In each pair, the lower index comes first (-1: the world).
 
     * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.
-    * Neighbors: a joint connects the two bodies or their welded parts.
+    * Neighbors: a joint connects the two bodies or the rigid parts that contain them.
 
     Args:
         joints: all joints of a model. The function ignores joints whose bodies may collide (``lets_collide``).
@@ -48,7 +50,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
-    """Return, for each welded body, the lowest body index in its welded part."""
+    """Map each welded body to the lowest body index in its rigid part."""
     touching: dict[int, set[int]] = {}
     for joint in welds:
         for a, b in (_ends(joint), _ends(joint)[::-1]):

@@ -18,16 +18,16 @@ OVERFLOW, FACTORED = -1, -2
 
 @dataclass
 class ColorSets:
-    """Constraints of each color, and the overflow: constraints that fit into no color."""
+    """Colors of the constraints. Constraints that fit into no color form the overflow."""
 
     colors: list[Array]
     """Constraints of each color, in ascending order."""
     color_of: Array
-    """(constraints,) color of each constraint, OVERFLOW, or FACTORED for constraints of the direct solver."""
+    """(constraints,) color index. It is OVERFLOW without a color, and FACTORED for constraints of the direct solver."""
     overflow: Array
     """Constraints without a color, in ascending order."""
     overflow_load: Array
-    """(bodies,) number of overflow constraints on each dynamic body, at least 1."""
+    """(bodies,) number of overflow constraints on each dynamic body. The minimum is 1, also for other bodies."""
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
@@ -37,7 +37,7 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
         bodies: bodies of every constraint, (constraints, slots).
         dynamic: array (bodies,), True for bodies that can move. Constraints of one color may share a static body.
         max_colors: largest number of colors, 1 to 62.
-        among: constraints to color, in ascending order, or None for all.
+        among: indices of the constraints that get a color, in ascending order, or None for all.
 
     Returns:
         Constraints of each color, in ascending order. Constraints that fit into no color form the overflow, for example
@@ -79,6 +79,6 @@ def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int)
 
 
 def _overflow_load(bodies: Array, dynamic: Array) -> Array:
-    """Count the overflow constraints on each dynamic body, at least 1, for mass splitting."""
+    """Return the divisor of mass splitting: max(1, number of overflow constraints on each dynamic body)."""
     sides = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
     return np.where(dynamic, np.maximum(sides, 1), 1).astype(np.int64)

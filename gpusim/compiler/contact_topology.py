@@ -26,21 +26,21 @@ MATERIAL_NUMBERS = 2
 # Maximum number of pairs for which one thread colors the manifolds in sequence, even on a GPU.
 MAX_SEQUENTIAL = 1000
 PARTS = 256
-"""Number of parts into which the kernels split a list."""
+"""Number of sections into which the kernels split a list for parallel work."""
 LARGE, MAX_WALKED = 32, 1000
-"""In models with more than MAX_WALKED shapes, several threads search the pairs of each large shape. A large shape is
-larger than a grid cell. LARGE is the maximum number of large shapes."""
+"""In models with more than MAX_WALKED shapes, several threads search for the pairs of each large shape. A large shape
+exceeds the size of a grid cell. LARGE is the maximum number of such shapes."""
 
 
 @dataclass
 class ContactTopology:
-    """Arrays of shapes for contacts. Body indices are as in Topology: the world is the last body."""
+    """Contact data of all shapes, as arrays. As in Topology, the world is the last body."""
 
     labels: list[str]
     kind: Array
     body: Array
     size: Array
-    """(shapes, 8) size values of the shape kind (description/shape_kinds.py)."""
+    """(shapes, 8) dimensions of the shape. The shape kind defines their meaning (description/shape_kinds.py)."""
     center: Array
     """(shapes, 3) origin of the shape frame relative to the body's center of mass, body axes, m."""
     rotation: Array
@@ -54,9 +54,9 @@ class ContactTopology:
     law: Array
     """(shapes,) index of the contact law. Index 0 is a rigid law with Coulomb friction."""
     rule: Array
-    """(shapes,) combination rule of the friction, as Material.rule."""
+    """(shapes,) rule that combines the friction of two shapes, encoded as in Material.rule."""
     laws: Array
-    """(laws, numbers) values of ContactLaw.numbers."""
+    """(laws, n) result of ContactLaw.numbers for each law."""
     modulus: Array
     """(shapes,) modulus E/(1 - nu^2), Pa."""
     curvature: Array
@@ -69,28 +69,27 @@ class ContactTopology:
     face_vertex: Array
     face_normal: Array
     excluded: list[list[int]]
-    """For each shape, excluded shapes with a higher index."""
+    """For each shape, the shapes with a higher index that must not collide with it."""
     included: list[list[int]]
-    """For each shape, shapes with a higher index that collide with it regardless of their groups."""
+    """For each shape, the shapes with a higher index that collide with it whatever the collision groups are."""
     include_material: list[list[int]]
-    """Row of ``materials`` for each pair in ``included``, or -1 for the materials of the shapes."""
+    """For each pair in ``included``, its row in ``materials``, or -1 if the materials of the shapes apply."""
     materials: Array
     """(n, 2) modulus E* and law of pairs with a separate material."""
     candidates: list[list[int]] | None
-    """For each shape, shapes with a higher index that may touch it. An index occurs once per possible manifold. None if
-    a grid finds the pairs."""
+    """For each shape, the shapes with a higher index that may touch it. If a pair can have several manifolds, the index
+    occurs several times. None if a grid finds the pairs."""
     cell: float
     """Edge length of the grid's cells, m."""
     seams: list[list[int]]
-    """For each shape, neighbors on the same body whose faces can continue the faces of the shape
-    (compiler/seams.py)."""
+    """For each shape, neighbor shapes on the same body whose faces can form one surface with it (compiler/seams.py)."""
     seam_reach: Array
-    """(shapes,) tolerance for gaps between each tile and its neighbors (m), or 0 for other shapes
+    """(shapes,) largest gap (m) between a tile and its neighbor tiles. 0 for shapes that are not tiles
     (compiler/seams.py)."""
     manifolds: Array
-    """(shapes,) maximum number of manifolds of a pair with this shape (ShapeType.manifolds)."""
+    """(shapes,) maximum number of manifolds in a pair that contains this shape (ShapeType.manifolds)."""
     articulated: Array
-    """(bodies,) True for bodies with directly solved joints or couplings."""
+    """(bodies,) True for bodies with joints or couplings in the direct solver."""
 
     @property
     def num_shapes(self) -> int:
@@ -104,7 +103,7 @@ class ContactTopology:
 
     @property
     def level(self) -> int:
-        """Return the highest ``level`` of the model's shape kinds. The level selects the kernel build."""
+        """Return the maximum ``level`` of the model's shape kinds. It selects which build of the kernels runs."""
         return max((kind.level for kind in shape_kinds() if np.any(self.kind == kind.number)), default=1)
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
@@ -119,7 +118,7 @@ class ContactTopology:
         return guess if listed is None else min(guess, listed)
 
     def sizes(self, config: SolverConfig, dynamic: Array) -> dict[str, int]:
-        """Return the sizes of the arrays of description/contact_fields.py."""
+        """Return the sizes of the arrays that description/contact_fields.py declares."""
         pairs = self.capacity(config, dynamic)
         shapes = self.num_shapes if pairs else 0
         gridded = pairs > 0 and self.candidates is None
@@ -163,7 +162,7 @@ def contact_topology(
     dynamic: Array,
     articulated: Array,
 ) -> ContactTopology:
-    """Make the index arrays of all shapes. ``dynamic`` (bodies,) is True for dynamic bodies."""
+    """Build the contact data of all shapes. ``dynamic`` (bodies,) is True for dynamic bodies."""
     world = len(bodies)
     body = np.array([world if s.body == WORLD else s.body for s in shapes], dtype=np.int64)
     types = [shape_type(s.kind) for s in shapes]
@@ -233,7 +232,7 @@ def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[
 def _included(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
 ) -> tuple[list[list[int]], list[list[int]], Array]:
-    """Return the pairs that collide regardless of groups, and the materials of the pairs."""
+    """Return the pairs that collide whatever their collision groups are, and the materials of these pairs."""
     included: list[dict[int, int]] = [{} for _ in shapes]
     materials: list[list[float]] = []
     for pair in pairs:
@@ -318,10 +317,11 @@ def _cell(radius: Array) -> float:
 
 
 def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
-    """Return the material of the pair of shapes, or else the combined material of both shapes.
+    """Return the material that ``pair`` defines. Otherwise, combine the materials of both shapes.
 
     Raises:
-        ModelError: the materials have different contact laws, and the pair has no law. The message names both shapes.
+        ModelError: the materials have different contact laws, and ``pair`` defines no material. The message names both
+            shapes.
     """
     if pair is not None and pair.material is not None:
         return pair.material
@@ -331,10 +331,10 @@ def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> M
 def check_laws(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
 ) -> None:
-    """Check that each pair that may touch has one contact law, and the kinds of shapes that the law needs.
+    """Check that each pair that may touch has one contact law, and that the law supports the shapes.
 
     Raises:
-        ModelError: a pair has two laws, or does not have the kind of shape that its law needs.
+        ModelError: a pair has two laws, or its law does not support the kinds of its shapes.
     """
     pair_of = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in pair_of.values()} | set(np.flatnonzero(topology.law).tolist())
@@ -371,7 +371,7 @@ def _needs_radius(law: ContactLaw) -> bool:
 
 
 def capacity_message(count: int, capacity: int, world: int) -> str:
-    """Return the message for a world with more pairs than the capacity."""
+    """Return the error message for a world whose pairs exceed the capacity."""
     return (
         f"world {world}: {count} pairs of shapes are close, but max_pairs = {capacity}; "
         f"the other pairs did not collide; give SolverConfig(max_pairs={int(1.25 * count) + 8})"

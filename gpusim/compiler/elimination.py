@@ -1,4 +1,4 @@
-"""Symbolic block LDL^T factorization of a constraint graph: elimination order, fill-in, and operations by level."""
+"""Symbolic block LDL^T factorization of a constraint graph: elimination order, fill-in, operations of each level."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Elimination:
     edge_blocks: dict[tuple[int, int], int]
     block_row: Array
     block_column: Array
-    """``block_row`` and ``block_column`` contain the two constraints of each block."""
+    """``block_row`` and ``block_column`` contain the indices of the two constraints that each block couples."""
     levels: list[Level] = field(default_factory=list)
 
 
@@ -44,13 +44,16 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Products whose sums are the blocks of J M^-1 J^T, split into rounds."""
+    """Products that add up to the blocks of J M^-1 J^T. Rounds group the products."""
 
     rounds: list[tuple[Array, Array, Array]]
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
-    """Return the sides of constraints on each dynamic body. The index of a side is constraint * slots + slot."""
+    """Map each dynamic body to its sides.
+
+    A side is one body slot of a constraint, with index constraint * slots + slot.
+    """
     sides: dict[int, list[int]] = {}
     slots = bodies.shape[1]
     for c in range(bodies.shape[0]):
@@ -99,7 +102,7 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
 
 
 def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Order the pivots greedily by fill-in, then by depth in the tree, by degree and by index."""
+    """Choose pivots greedily by fill-in, then by depth in the tree, then by degree, then by index."""
     graph = [set(n) for n in neighbors]
     remaining = set(among)
     depth = [0] * len(graph)
@@ -164,7 +167,7 @@ def _levels(
 def _products(
     sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int]
 ) -> list[tuple[Array, Array, Array]]:
-    """List the products J_i M^-1 J_j^T of all pairs of sides that share a body."""
+    """List the products J_i M^-1 J_j^T for all pairs of sides on the same body."""
     products = []
     for body in sorted(sides):
         for p in sides[body]:
@@ -179,9 +182,9 @@ def _products(
 
 
 def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
-    """Split operations into rounds, in which each target (first entry) occurs at most once.
+    """Split operations into rounds. In each round, a target (first entry) occurs at most once.
 
-    The function keeps the order of the operations on each target.
+    Operations on the same target keep their order.
     """
     seen: dict[int, int] = {}
     split: list[list[tuple[int, int, int]]] = []

@@ -10,10 +10,10 @@ from gpusim.typing import Array
 
 
 def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
-    """Return a mask of the constraints in closed loops of the graph of bodies and constraints, (constraints,).
+    """Return a mask (constraints,), True for constraints that are part of a closed loop.
 
-    The world and all kinematic bodies form one node of the graph. The function builds a spanning forest by
-    breadth-first search.
+    Bodies and constraints are the nodes of a graph. The world and all kinematic bodies form one node. A breadth-first
+    search builds a spanning forest.
 
     Args:
         bodies: bodies that each constraint connects, including the world.

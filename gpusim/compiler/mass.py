@@ -17,7 +17,7 @@ from gpusim.typing import Array
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
     """Return mass, center of mass and inertia of the shapes of a body. Each shape has uniform density.
 
-    Where shapes overlap, the mass of each shape counts. Shapes without volume have no effect.
+    The mass of an overlap between shapes counts once for each shape. Shapes without volume have no effect.
 
     Args:
         shapes: shapes of one body.
@@ -44,7 +44,7 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
 def complete_bodies(builder: Elements) -> list[BodySpec]:
     """Return the builder's bodies. Compute missing masses, inertias and centers of mass from the shapes.
 
-    For a body with a given mass, the function scales the inertia of the shapes to this mass. A given center of mass
+    If a body has a given mass but no inertia, the inertia of the shapes is scaled to this mass. A given center of mass
     does not change the inertia. A kinematic body without mass and volume gets 1 kg and a unit inertia, which have no
     effect.
 

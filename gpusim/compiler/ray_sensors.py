@@ -1,4 +1,4 @@
-"""Tables of ray sensors: every ray of a model, and the shapes that each sensor sees."""
+"""Tables of ray sensors: all rays of a model, and the shapes that each sensor can see."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ and range (m). For each sensor, ``ray_shape_start`` is the index of its first sh
 
 
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
-    """Return the sensor, with the shapes that its rays see.
+    """Return a copy of the sensor that lists the shapes its rays can hit.
 
     Raises:
-        ModelError: a group has no shapes, or rays cannot see the kind of a shape.
+        ModelError: a group has no shapes, or a shape has a kind that rays cannot hit.
     """
     if sensor.rays is None:
         return sensor

@@ -47,7 +47,7 @@ AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armatur
 
 @dataclass
 class Axis:
-    """Element, parameters and joint coordinate of an axis row. For a line between two points, ``joint`` is -1."""
+    """Element, parameters and joint coordinate of one axis row. For a line between two points, ``joint`` is -1."""
 
     element: tuple[str, int]
     label: str
@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Rows of a joint, a line, a coupling or a coupled law. One thread solves all rows of a constraint."""
+    """Constraint: the rows of one joint, line, coupling or coupled law. One thread solves all rows of a constraint."""
 
     label: str
     bodies: list[int]
@@ -87,10 +87,10 @@ class Mix:
 
 
 class RowCollector:
-    """Converter of joints and actuators to elements, axes and constraints.
+    """Converter that turns joints and actuators into elements, axis rows and constraints.
 
     Args:
-        builder: complete and checked elements.
+        builder: elements of the model, complete and checked.
         asked: pairs (joint, coordinate) that get an axis row even without limits and actuators.
     """
 
@@ -137,7 +137,7 @@ class RowCollector:
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Add an axis row, with a new constraint, for a line between two points. Return the index of the row."""
+        """Add an axis row for a line between two points, in a new constraint. Return the index of the row."""
         element = self._line(body_a, point_a, body_b, point_b, 0.0)
         free = dict.fromkeys(AXIS_PARAMETERS, 0.0) | {"limit_lower": -np.inf, "limit_upper": np.inf}
         free["limit_restitution"] = limit_restitution
@@ -311,7 +311,7 @@ class RowCollector:
         return "line", len(rows) - 1
 
     def _arm(self, body: int, point: Array) -> Array:
-        """Return a point relative to the body's center of mass, in body axes (m)."""
+        """Return the vector from the body's center of mass to a point, in body axes (m)."""
         return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
@@ -341,19 +341,20 @@ class RowCollector:
 
     @cached_property
     def _mix_indices(self) -> dict[int, int]:
-        """Return the index of each sum (:class:`Mix`) with a row. Couplings come first, then axes and coupled laws.
+        """Return a dict from each sum (:class:`Mix`) that has a row to its index.
 
-        The value is cached, so read this property only after all rows exist.
+        Couplings come first, then axes and coupled laws. The value is cached, so read this property only after all rows
+        exist.
         """
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
         of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
         return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}
 
     def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
-        """Return the table of all sums (:class:`Mix`) with a row.
+        """Return the table of all sums (:class:`Mix`) that have a row.
 
         Args:
-            rows: row of each sum, by the index of the sum.
+            rows: dict from the index of a sum to its row.
             block: number of rows per constraint.
             bodies: bodies of every constraint, (constraints, slots). The world is the last body.
         """

@@ -1,7 +1,7 @@
 """Tiles: shapes of one body whose flat faces can form a common surface.
 
-A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if the
-bounding boxes touch, and if both tiles have a face in one common surface.
+A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
+bounding boxes touch and they have a face in a common surface.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from gpusim.description.specs import ShapeSpec
 from gpusim.typing import Array
 
 MAX_GAP, MAX_GAP_RATIO = 2e-4, 0.02
-"""Upper bounds of the tolerance for gaps between tiles: MAX_GAP (m), and MAX_GAP_RATIO times half the tile's
-thickness."""
+"""Upper bounds on the gap between neighbor tiles: MAX_GAP (m), and MAX_GAP_RATIO times half the tile's thickness."""
 SEAM_CONE = 0.985
-"""Cosine of 10 degrees, the maximum angle between the normals of tiles in one surface."""
+"""Cosine of 10 degrees. In a common surface, the normals of two tiles differ by at most this angle."""
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
-    """Return the tolerance (m) for gaps between each tile and its neighbors, (shapes,), or 0 for other shapes."""
+    """Return the maximum gap (m) between each tile and its neighbors, (shapes,). It is 0 for other shapes."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
     return np.minimum(MAX_GAP, MAX_GAP_RATIO * np.array(half, dtype=np.float64))
 
@@ -51,7 +50,7 @@ class _Tile:
     bounded: bool
 
     def flush(self, other: _Tile, space: float) -> bool:
-        """Return whether both tiles have a face in one common surface."""
+        """Return True if a face of one tile and a face of the other tile are in a common surface."""
         if self.bent or other.bent:
             return True
         i, j = np.nonzero(self.normals @ other.normals.T >= SEAM_CONE)

@@ -18,7 +18,7 @@ from gpusim.compiler.loops import constraints_in_loops
 from gpusim.typing import Array
 
 OUTER, MIDDLE = 4, 5
-"""Values of ``component`` in SpinTable for Euler angles."""
+"""Values of ``SpinTable.component`` for the outer and the middle Euler angle."""
 
 
 @dataclass
@@ -63,7 +63,8 @@ class LineTable:
     vector_b: Array
     length: Array
     wrap: Array
-    """2 p for the first and 2 p + 1 for the second line of the wrapped path p. -1 for a line without a wrapped path."""
+    """For a wrapped path p, 2 p marks the first line and 2 p + 1 the second line. -1 for a line without a wrapped
+    path."""
 
 
 @dataclass
@@ -84,16 +85,16 @@ class WrapTable:
     center: Array
     side: Array
     frame: Array
-    """(paths, 3, 3) axes of the wrap frame in the body, as columns. The last column is the axis of a cylinder."""
+    """(paths, 3, 3) rotation matrix, wrap frame to body. The last column is the axis of a cylinder."""
 
     @property
     def axis_x(self) -> Array:
-        """Return the x axes of the spheres or cylinders that ropes wrap around, in body axes, (paths, 3)."""
+        """Return the x axis of each path's sphere or cylinder, in body axes, (paths, 3)."""
         return self.frame[:, :, 0]
 
     @property
     def axis_y(self) -> Array:
-        """Return the y axes of the spheres or cylinders, in body axes, (paths, 3)."""
+        """Return the y axis of each path's sphere or cylinder, in body axes, (paths, 3)."""
         return self.frame[:, :, 1]
 
 
@@ -122,7 +123,7 @@ class CouplingTable:
 
     row: Array
     offset: Array
-    """(n,) offset of each row. NaN means the value in the starting pose."""
+    """(n,) offset of each row. NaN stands for the value of the sum in the starting pose."""
     rigid: int
     """Number of rigid rows."""
     start: Array
@@ -139,16 +140,16 @@ class CouplingTable:
 
     @property
     def rigid_row(self) -> Array:
-        """Return the rows of the rigid couplings. Rigid couplings are the first in the table."""
+        """Return the rows of the rigid couplings. The table lists rigid couplings first."""
         return self.row[: self.rigid]
 
     def curve_values(self, values: Array) -> Array:
-        """Return the polynomial of each row at element values (worlds, elements), (worlds, n)."""
+        """Return the value of each row's polynomial, (worlds, n). ``values`` (worlds, elements) are element values."""
         x, c = values[:, self.element[self.start[:-1]]], self.curve.T
         return np.asarray(x * x * (c[0] + x * (c[1] + x * c[2])))
 
     def slopes(self, values: Array) -> Array:
-        """Return the derivative of the rows with respect to the element of each term, (1 or worlds, terms)."""
+        """Return the derivative of each row with respect to the elements of its terms, (1 or worlds, terms)."""
         if not self.curved.any():
             return self.factor[None]
         result, first = np.tile(self.factor, (values.shape[0], 1)), self.start[:-1]
@@ -157,7 +158,7 @@ class CouplingTable:
         return result
 
     def mixed(self, values: Array, factor: Array) -> Array:
-        """Return the sum of factor * element value over the terms of each row, (worlds, n).
+        """Return, for each row, the sum of factor * element value over its terms, (worlds, n).
 
         Args:
             values: element values, (worlds, elements).
@@ -191,42 +192,43 @@ class Topology:
     element_body_b: Array
     rigid_element: Array
     rigid_row: Array
-    """Row of each rigid element, as the index constraint * block + row."""
+    """Index of each rigid element's row: constraint * block + row."""
     axis_element: Array
-    """Element of each axis row. Indices from ``num_elements`` upward are rows of ``coupling``."""
+    """Element of each axis row. An index of at least ``num_elements`` selects a row of ``coupling``."""
     axis_row: Array
     element_row: Array
-    """Elements with a row. ``element_row_index`` contains the index of the row."""
+    """Elements that have a row. ``element_row_index`` contains the index of the row."""
     element_row_index: Array
     constraint_bodies: Array
-    """(constraints, slots). The world fills unused slots."""
+    """(constraints, slots) bodies of each constraint. Unused slots contain the world."""
     constraint_labels: list[str]
     constraint_joint: Array
-    """Joint of each constraint, -1 for lines and couplings."""
+    """Joint index of each constraint, or -1 for lines and couplings."""
     coupled_constraint: Array
-    """Constraints with the rows of coupled laws (description/actuator_kinds.py)."""
+    """Constraints whose rows belong to coupled laws (description/actuator_kinds.py)."""
     swept: Array
-    """(constraints,) True for constraints that sweeps solve, instead of the direct solver (builder/joint_groups.py)."""
+    """(constraints,) True for constraints of the colored solver, False for the direct solver
+    (builder/joint_groups.py)."""
     row_used: Array
     """(constraints, block) True if a row exists."""
     body_sides: Array
-    """(bodies, n) sides of constraints on each body. The index of a side is constraint * slots + slot. Unused
-    entries contain the total number of sides."""
+    """(bodies, n) sides on each body. A side is one body slot of a constraint, with index constraint * slots + slot.
+    Unused entries contain the total number of sides."""
     dynamic: Array
-    """(bodies,) True for bodies that impulses move."""
+    """(bodies,) True for bodies that impulses can move."""
     conveyor: Array
-    """(bodies,) True for conveyor belts: bodies that keep their pose, with a surface that moves."""
+    """(bodies,) True for conveyor belts. The pose of a conveyor belt is constant, but its surface moves."""
 
     @property
     def articulated(self) -> Array:
-        """Return a mask of the movable bodies with joints or couplings in the direct solver, (bodies,)."""
+        """Return a mask (bodies,), True for movable bodies with joints or couplings in the direct solver."""
         on = np.zeros(self.num_bodies + 1, dtype=bool)
         on[self.constraint_bodies[~self.swept]] = True
         return on & self.dynamic
 
     @cached_property
     def systems(self) -> Array:
-        """Return the lowest body index in each body's system, (bodies,).
+        """Return, for each body, the lowest body index in its system, (bodies,).
 
         A system contains all bodies that joints of the direct solver connect.
         """
@@ -243,9 +245,9 @@ class Topology:
 
     @cached_property
     def free(self) -> Array:
-        """Return a mask (bodies,) of the movable bodies whose rotation no rigid row and no coupling constrains.
+        """Return a mask (bodies,), True for movable bodies that have no rigid row on the rotation and no coupling.
 
-        Examples of such bodies are bodies without joints, and bodies on ball joints.
+        Examples are bodies without joints and bodies on ball joints.
         """
         element = self.rigid_element
         rotational = np.concatenate([self.dot.linear == 0.0, np.ones(self.spin.owner.size, dtype=bool)])
@@ -257,12 +259,12 @@ class Topology:
 
     @cached_property
     def in_loop(self) -> Array:
-        """Return a mask of the constraints in a closed loop, (constraints,)."""
+        """Return a mask (constraints,), True for constraints in a closed loop."""
         return constraints_in_loops(self._joined, self.dynamic)
 
     @cached_property
     def in_stiff_loop(self) -> Array:
-        """Return a mask of the constraints in a closed loop without a bushing, (constraints,)."""
+        """Return a mask (constraints,), True for constraints in a closed loop that contains no bushing."""
         axes, rigid = (
             np.bincount(rows // self.block, minlength=self.num_constraints) for rows in (self.axis_row, self.rigid_row)
         )
@@ -285,12 +287,12 @@ class Topology:
 
     @cached_property
     def loops(self) -> Array:
-        """Return a mask of the direct solver's constraints in closed loops, (constraints,)."""
+        """Return a mask (constraints,), True for constraints of the direct solver in closed loops."""
         return self.in_loop & ~self.swept
 
     @cached_property
     def may_depend(self) -> Array:
-        """Return a mask of the constraints in :attr:`loops` whose rows may be linearly dependent, (constraints,)."""
+        """Return a mask (constraints,), True for constraints in :attr:`loops` with possibly dependent rows."""
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 
     @cached_property
@@ -307,7 +309,7 @@ class Topology:
 
     @property
     def assembly(self) -> Assembly:
-        """Return the products whose sums are the blocks of J M^-1 J^T."""
+        """Return the products that add up to the blocks of J M^-1 J^T."""
         return self._factorization[1]
 
     @cached_property
@@ -327,5 +329,5 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows in loops of the direct solver, except the rows of ropes."""
+    """Return the axis rows that belong to closed loops of the direct solver. Omit the rows of ropes."""
     return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

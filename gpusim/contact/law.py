@@ -16,7 +16,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Choice:
-    """Choice for a part of a contact law: its number in kernels, effect, equation and publication."""
+    """Option for a part of a contact law, with its number in kernels, its effect, equation and publication."""
 
     name: str
     number: int
@@ -121,7 +121,7 @@ FLOATS = (
     "stiffness", "damping_coefficient", "regularization_speed", "patch_radius", "rolling_resistance", "width",
 )  # fmt: skip
 PAIRS = ("slip_stiffness", "relaxation_length", "friction_ellipse")
-"""Parameters with two numbers, along and across a wheel."""
+"""Parameters that take two numbers: one along and one across the wheel."""
 NUMBERS = (*SOCKETS, *FLOATS, *(f"{name}_{axis}" for name in PAIRS for axis in ("along", "across")))
 """Names of the values that :meth:`ContactLaw.numbers` returns, in order."""
 
@@ -145,7 +145,7 @@ class ContactLaw:
         patch_radius: radius of the contact patch for "contensou", m. The default patch radius is sqrt(R d), with the
             radius R of relative curvature and the penetration depth d. You must give ``patch_radius`` with
             normal="rigid".
-        pressure: distribution of the pressure over the patch, "uniform" (default) or "hertz".
+        pressure: distribution of the pressure over the contact patch, "uniform" (default) or "hertz".
         slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: parameters of friction "tire".
             See :class:`Tire`. ``width`` needs normal="spring".
 
@@ -192,7 +192,7 @@ class ContactLaw:
             )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
-        """Check that the law uses every given parameter, that all parameters are valid, and that none is missing."""
+        """Check that all given parameters are valid and used by the law, and that no required parameter is missing."""
         used = {name for choice in choices for name in choice.uses}
         for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)
@@ -216,7 +216,7 @@ class ContactLaw:
     def numbers(self) -> tuple[int | float, ...]:
         """Return the values of NUMBERS for the kernels: first the number of each choice, then the parameters.
 
-        A missing parameter is 0.0. A missing axis of the friction ellipse is 1.0.
+        The default of a parameter is 0.0. The default of each friction ellipse factor is 1.0.
         """
         codes = [SOCKETS[socket][getattr(self, socket) or "uniform"].number for socket in SOCKETS]
         pairs = [getattr(self, name) or (float(name == "friction_ellipse"),) * 2 for name in PAIRS]
@@ -242,8 +242,8 @@ class Tire(ContactLaw):
             pair (along, across).
         radial_stiffness: stiffness of the tire in radial direction, N/m, or None for a rigid wheel.
         radial_damping: damping of the tire in radial direction, N s/m.
-        friction_ellipse: factors of the materials' friction, along and across the wheel.
-        rolling_resistance: torque against rolling, divided by radius and load. ``rolling_resistance`` replaces the
+        friction_ellipse: factors that scale the materials' friction along and across the wheel.
+        rolling_resistance: rolling resistance torque / (radius * load). ``rolling_resistance`` replaces the
             material's rolling friction. The ``spinning_friction`` of the materials also applies to tires.
         width: tread width, m. With a width above 0, the tread of a leaning wheel causes a torque.
 

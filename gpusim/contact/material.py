@@ -31,9 +31,9 @@ class Material:
         rolling_friction: lever arm of the rolling resistance, m. The maximum torque is the lever arm times the normal
             force. If the lever arm of one material is 0, the lever arm of the other material applies.
         spinning_friction: lever arm of the torque against spin about the normal, m. If the lever arm of one material is
-            0, the lever arm of the other material applies. With the Contensou friction law, the patch also causes a
-            spinning torque.
-        restitution: ratio of the speeds after and before a central impact, 0 to 1, for the rigid normal law.
+            0, the lever arm of the other material applies. With the Contensou friction law, the contact patch also
+            causes a torque against spin.
+        restitution: (speed after) / (speed before) of a central impact, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.
         young_modulus: modulus of elasticity for the Hertz normal law, Pa.
         poisson_ratio: Poisson's ratio for the Hertz normal law, -0.999 to 0.5.
@@ -41,8 +41,8 @@ class Material:
         combine: rule for the three friction values of a pair, one of "mean" (geometric), "min", "multiply" and "max".
             If two materials have different rules, the order of precedence is "max", "multiply", "min", "mean". For
             rolling and spinning friction, "multiply" takes the geometric mean.
-        priority: whole number from -1e6 to 1e6. If the priorities of two materials differ, all friction values come
-            from the material with the higher priority, even the value 0.
+        priority: whole number from -1e6 to 1e6. If the priorities of two materials differ, the material with the higher
+            priority defines all friction values. This includes values of 0.
 
     Raises:
         ModelError: a value is out of range.
@@ -79,7 +79,7 @@ class Material:
 
     @property
     def rule(self) -> int:
-        """Return a sort key of the friction rule: 4 * priority + (index of the rule in COMBINE)."""
+        """Return the code of the friction rule: 4 * priority + (index of the rule in COMBINE)."""
         return 4 * int(self.priority) + COMBINE.index(self.combine)
 
     @property
@@ -106,8 +106,8 @@ def combine(a: Material, b: Material, element: str = "Material") -> Material:
     """Return the material of a contact between ``a`` and ``b``. The order of ``a`` and ``b`` does not matter.
 
     ``combine`` and ``priority`` determine the friction. Restitution and density are the maximum of both materials. If
-    only one material has a law, this law applies to the pair. The result has a Young's modulus and a Poisson's ratio
-    with the E* of the pair (``contact_modulus``).
+    only one material has a law, this law applies to the pair. The Young's modulus and Poisson's ratio of the result
+    give the E* of the pair (``contact_modulus``).
 
     Args:
         a, b: the two materials.

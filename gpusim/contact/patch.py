@@ -1,13 +1,13 @@
 """Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
 
 The symbols are the sliding speed v, the spin w, the patch radius a, the normal force N, and eps = v/(a w). The force is
-mu N f(eps) and opposes the sliding. The torque is mu N a t(eps) and opposes the spin. At each point of the patch with
-the pressure p, the friction mu p opposes the velocity of the point. For a ring of radius rho a, f and t are means over
+mu N f(eps) and opposes the sliding. The torque is mu N a t(eps) and opposes the spin. At a point with the pressure p,
+the friction mu p opposes the velocity of the point. For a ring of radius rho a, f and t are means over
 the angle x around the ring:
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 
-For the whole patch, f and t are means over all rings, weighted by the normal force on each ring. The kernels
+For the whole patch, f and t are means over all rings. The weight of a ring is its normal force. The kernels
 interpolate a table over s = eps/(1 + eps).
 """
 

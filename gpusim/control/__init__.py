@@ -19,5 +19,5 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """Raise an error for a missing attribute. The message contains the new name if the attribute was renamed."""
+        """Raise an error for a missing attribute. If the attribute was renamed, the message contains its new name."""
         raise no_attribute("gpusim.control", name)

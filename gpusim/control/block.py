@@ -26,7 +26,7 @@ Wire = list[Num]
 
 @dataclass(frozen=True)
 class Kind:
-    """Shape and unit of a wire, which the compiler finds before the simulation starts."""
+    """Shape and unit of a wire. The compiler determines both before the simulation starts."""
 
     shape: Shape = ()
     unit: Unit = None
@@ -44,7 +44,7 @@ class Context:
         period: sample period (s). With ``max_rate``, the period is a traced number, because the period can differ
             between worlds.
         min_period: shortest possible sample period (s).
-        kinds: shapes and units (:class:`Kind`) of inputs and known outputs, by port.
+        kinds: shape and unit (:class:`Kind`) of each input and each known output, by port.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Context:
         self.commands: dict[str, int] = {}
 
     def tune(self, name: str, value: float, **rule: Any) -> Num:
-        """Return a parameter that users can change during the simulation. ``rule``: fields of :class:`Tuned`."""
+        """Return a parameter that users can change during the simulation. ``rule`` sets fields of :class:`Tuned`."""
         if name not in self.tuned:
             self.memory[f"parameter {name}"] = self.trace.parameter(value)
             self.tuned[name] = Tuned(len(self.trace.parameters) - 1, **rule)
@@ -114,8 +114,8 @@ class Block(ABC):
         inputs, outputs: names of the ports.
         waits: inputs that affect only the outputs of later samples. A loop of wires through an input in ``waits`` is
             not an algebraic loop.
-        optional: default values of the inputs that do not need a wire, by port.
-        host: whether the block runs Python on the host.
+        optional: default values of inputs that may have no wire, by port.
+        host: whether the block calls Python code on the host (CPU).
     """
 
     kind: ClassVar[str]
@@ -127,10 +127,10 @@ class Block(ABC):
     same_units: ClassVar[bool] = True
     """Whether the default :meth:`wires` requires the same unit for all inputs and outputs."""
     unit: str | None
-    """Unit of the outputs, if the block has this parameter."""
+    """Unit of the outputs. Only some blocks have the parameter ``unit``."""
 
     def check(self, element: str) -> None:  # noqa: B027 (many blocks check nothing)
-        """Check the parameters. :func:`make_block` checks the types and the order of ``lower`` and ``upper``.
+        """Check the parameters. :func:`make_block` has already checked the types, and ``lower`` < ``upper``.
 
         Raises:
             ModelError: a parameter breaks a rule.
@@ -155,7 +155,7 @@ class Block(ABC):
         """Return the outputs of a sample. ``inputs`` contains all inputs except the inputs in ``waits``."""
 
     def update(self, c: Context, inputs: dict[str, Wire]) -> None:  # noqa: B027 (most blocks have no state)
-        """Update the state from all inputs."""
+        """Update the state variables from all inputs, including the inputs in ``waits``."""
 
     @classmethod
     def parameters(cls) -> dict[str, dataclasses.Field[Any]]:
@@ -192,7 +192,7 @@ def check_numbers(inputs: dict[str, Kind]) -> None:
 
 
 def check_sizes(inputs: dict[str, Kind], sizes: dict[str, int]) -> None:
-    """Check the number of components of wires. ``sizes``: number by port."""
+    """Check how many components each wire has. ``sizes`` maps ports to the required number of components."""
     for port, size in sizes.items():
         if port in inputs and inputs[port].size != size:
             rule = f"{port} takes {size} number{'s' * (size > 1)}, and the wire has {inputs[port].size}"
@@ -200,7 +200,7 @@ def check_sizes(inputs: dict[str, Kind], sizes: dict[str, int]) -> None:
 
 
 def each(function: Callable[..., Num], *wires: Wire) -> Wire:
-    """Apply a function to each component of the wires. A single number is used for all components."""
+    """Apply a function component by component. A single number applies to all components."""
     count = max(map(len, wires), default=1)
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 

@@ -18,7 +18,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _KINDS = {ANGLE: "revolute", TRANSLATION: "prismatic"}
-"""Kind of a joint in a chain, by the type of its only coordinate."""
+"""Kind of a chain's joint, by type of the joint coordinate."""
 
 
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
@@ -29,13 +29,13 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
 
     Args:
         b: the builder.
-        base: label of the body that is the frame of reference.
+        base: label of the reference body.
         tip: label of a site on the last body.
 
     Returns:
         Dict with ``joints`` and ``tip`` (7,). Each joint is a dict with ``pose`` (7,) in the frame of the previous
-        joint, ``axis`` (3,), ``kind`` ("revolute" or "prismatic"), ``lower``, ``upper``, ``label`` and ``start``. The
-        value ``start`` is the coordinate in the start pose of the model.
+        joint, ``axis`` (3,), ``kind`` ("revolute" or "prismatic"), ``lower``, ``upper``, ``label`` and ``start``.
+        ``start`` is the value of the joint coordinate in the start pose of the model.
 
     Raises:
         ModelError: the body or site is unknown, the chain has no hinge and no slide, or the chain has another type of
@@ -70,11 +70,11 @@ def _coordinate(b: ModelBuilder, joint: JointSpec, kind: str, axis: list[float])
 def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     """Return a chain with masses and inertias, as parameters of the block ``inverse_dynamics``.
 
-    The mass of a joint includes the child of the joint and all bodies welded to the child.
+    Each joint carries the mass of its child body and of all bodies welded to the child.
 
     Args:
         b: the builder, with all masses and actuators of the chain.
-        base: label of the body that is the frame of reference. The base must not move.
+        base: label of the reference body. The base must not move.
         tip: label of a site on the last body.
 
     Returns:
@@ -84,8 +84,8 @@ def heavy_chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         ``armature`` is the inertia of the joint and the motors along the joint coordinate (kg m2 or kg).
 
     Raises:
-        ModelError: as in :func:`chain`, or the model is incomplete, a body in the chain is kinematic, or any body has a
-            gravity scale other than 1.
+        ModelError: as in :func:`chain`. In addition: the model is incomplete, a body in the chain is kinematic, or a
+            body of the model has a gravity scale other than 1.
     """
     found, _ = _joint_path(b, base, tip)
     made, model = chain(b, base, tip), b.finalize()
@@ -137,7 +137,7 @@ def _joint_path(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[T
 
 
 def _carried_mass(model: Model, joint: JointSpec) -> dict[str, Any]:
-    """Return mass, center of mass and inertia of the child and all welded bodies, in the joint frame on the child."""
+    """Return the total mass, center of mass and inertia of a joint's child and of all bodies welded to the child."""
     parts = []
     for body, pose in _welded(model, joint):
         spec = model.bodies[body]

@@ -22,11 +22,11 @@ from gpusim.errors import ModelError, unknown_name
 from gpusim.typing import Array
 
 MAX_PASSES = 64
-"""Maximum number of passes to find shapes and units around loops."""
+"""Maximum number of passes that propagate shapes and units through loops of wires."""
 
 
 def check(flat: Flat) -> None:
-    """Check everything that does not need a simulation. See :meth:`Diagram.check`."""
+    """Check open inputs, loops, commands and labels without a simulation. See :meth:`Diagram.check`."""
     if not flat.blocks:
         raise validate.fail(flat.element, "has no block", "add blocks with add()")
     for name, block in flat.blocks.items():
@@ -174,7 +174,7 @@ def _assign_columns(
     c: Context, block: Block, element: str, signals: Mapping[str, Any], controls: Mapping[str, int],
     read: dict[str, list[int]], labels: dict[int, str],
 ) -> None:  # fmt: skip
-    """Assign columns to the signals and commands that a block reads or writes."""
+    """Assign array columns to the signals and commands that a block reads or writes."""
     if isinstance(block, Signal):
         c.signals["out"] = []
         for signal in block.names:
@@ -199,7 +199,7 @@ def _assign_columns(
 
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
-    """Return the inputs of a block."""
+    """Return the traced values of a block's inputs. Omit the inputs in ``waits`` unless ``waiting`` is True."""
     block, given = flat.blocks[name], {}
     for port in block.inputs:
         source = flat.wires.get((name, port))
@@ -211,7 +211,7 @@ def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], 
 
 
 def _store_wire(flat: Flat, trace: Trace, name: str, port: str, kind: Kind, values: Wire) -> WireInfo:
-    """Allocate a state variable for the value of a wire."""
+    """Store the value of a wire in new state variables, and return the description of its signal."""
     slots = [trace.add_state(0.0) for _ in values]
     for slot, value in zip(slots, values, strict=True):
         trace.write_state(slot, value)

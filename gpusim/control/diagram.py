@@ -40,7 +40,7 @@ class Handle:
 
         Args:
             *sources: outputs for the first inputs, in the order of the ports. See :meth:`Diagram.connect`.
-            **by_port: outputs for other inputs, by port.
+            **by_port: outputs for inputs that you select by port name.
 
         Raises:
             ModelError: a block or port is unknown, an input already has a wire, or there are more sources than inputs.
@@ -56,7 +56,7 @@ class Handle:
 
 @dataclass
 class Subsystem:
-    """A diagram as a block of another diagram. The ports are the inner diagram's ``inport`` and ``outport`` blocks."""
+    """A block that contains another diagram. Its ports are the inner diagram's ``inport`` and ``outport`` blocks."""
 
     diagram: Diagram
 
@@ -89,7 +89,7 @@ class Diagram(NamesMoved):
     prefix = "diagram"
     """Prefix of the signal names."""
     senses = False
-    """Whether the diagram is a sensor that other diagrams read."""
+    """Whether the diagram models a sensor. Other diagrams can read its outputs."""
 
     @checks_old_names
     def __init__(self, label: str = "control", rate: float | None = None, max_rate: float | None = None) -> None:
@@ -259,7 +259,7 @@ class Diagram(NamesMoved):
         return inports, tuple(n for n, b in inner if isinstance(b, Block) and b.kind == "outport")
 
     def port(self, name: str, output: bool) -> Port:
-        """Return the port that :meth:`connect` uses for "block.port" or "block".
+        """Convert the text "block.port" or "block" to a port, as :meth:`connect` does.
 
         Raises:
             ModelError: the block or port does not exist, or the block has several ports and no default.
@@ -313,10 +313,10 @@ class Diagram(NamesMoved):
         return out
 
     def _flatten(self, prefix: str, out: Flat, outer: dict[str, Port | None], names: dict[str, str]) -> None:
-        """Add all blocks to ``out``."""
+        """Add all blocks and wires of the diagram to ``out``, with subsystems flattened."""
 
         def driver(end: Port) -> Port | None:
-            """Return the output that drives an input."""
+            """Return the output that drives an input, or None for an open input."""
             source = self.wires.get(end)
             if source is None:
                 return None
@@ -326,7 +326,7 @@ class Diagram(NamesMoved):
             return outer.get(source[0]) if found.kind == "inport" and prefix else (prefix + source[0], source[1])
 
         def open_port(end: Port) -> str:
-            """Return the input that needs a wire because nothing drives ``end``."""
+            """Return the port, here or in an enclosing diagram, that needs a wire so that ``end`` gets a value."""
             source = self.wires.get(end)
             return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]
 
@@ -341,7 +341,7 @@ class Diagram(NamesMoved):
                 out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}
 
     def check(self) -> None:
-        """Check for open inputs, algebraic loops, and repeated commands and labels. The checks need no simulation.
+        """Check for open inputs, algebraic loops, and duplicate commands and labels. The check needs no simulation.
 
         Raises:
             ModelError: a check fails.

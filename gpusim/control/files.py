@@ -33,7 +33,7 @@ from gpusim.output_files import atomic_file, check_output_file
 
 SUFFIXES = (".yaml", ".yml")
 SUBSYSTEM = "subsystem"
-"""Kind of a block that is a diagram."""
+"""Block kind of a subsystem."""
 _KEYS = ("label", "rate", "max_rate", "blocks", "wires")
 
 
@@ -49,7 +49,7 @@ def save(diagram: Any, path: str | os.PathLike[str]) -> None:
 
 
 def layout(diagram: Any) -> dict[str, Any]:
-    """Return the content of the file of a diagram as plain dicts, lists and values.
+    """Convert a diagram to plain dicts, lists and values, as the YAML file stores them.
 
     Raises:
         ModelError: a block runs Python, or a parameter has an unknown type.
@@ -70,7 +70,7 @@ def _layout(diagram: Any) -> dict[str, Any]:
 
 
 def _short(diagram: Any, port: tuple[str, str], output: bool) -> str:
-    """Return the block name if the name identifies the port, else "block.port"."""
+    """Return the shortest text for a port: "block" if the port is the default, else "block.port"."""
     try:
         alone = diagram.port(port[0], output) == port
     except ModelError:
@@ -119,7 +119,7 @@ def _plain(element: str, name: str, value: Any) -> Any:
 
 
 def load(make: Any, path: str | os.PathLike[str]) -> Any:
-    """Read a diagram, see :meth:`gpusim.control.Diagram.load`.
+    """Read a diagram from a file. See :meth:`gpusim.control.Diagram.load`.
 
     The function ``make(label, rate, max_rate)`` makes an empty diagram.
     """
@@ -135,7 +135,7 @@ def load(make: Any, path: str | os.PathLike[str]) -> Any:
 
 
 def from_layout(make: Any, found: Any, name: str) -> Any:
-    """Build a diagram from plain types, see :func:`layout`.
+    """Build a diagram from the plain dicts and lists of :func:`layout`.
 
     Args:
         make: function ``make(label, rate, max_rate)`` that makes an empty diagram.
@@ -158,7 +158,7 @@ def _location(name: str, line: int) -> str:
 
 
 class _Loader:
-    """Builder of a diagram from the values of one file."""
+    """Loader that builds a diagram from the content of one file."""
 
     def __init__(self, make: Any, name: str) -> None:
         self._make, self._name = make, name
@@ -186,7 +186,7 @@ class _Loader:
         return made
 
     def _with_location(self, line: int, path: str, act: Any) -> Any:
-        """Call ``act``, and add the position in the file to a ModelError."""
+        """Call ``act``. If it raises a ModelError, add the position in the file to the message."""
         try:
             return act()
         except ModelError as error:

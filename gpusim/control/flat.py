@@ -9,11 +9,11 @@ from gpusim.control.blocks.sources import Command, Input
 from gpusim.description.program import OperatorInput
 
 Port = tuple[str, str]
-"""Name of a block and of one of its ports."""
+"""Port: the name of a block, and the name of one of its inputs or outputs."""
 SEPARATOR = "/"
-"""Separator between the names of subsystems and blocks in a path."""
+"""Separator between names in a path such as "leg/pid" (subsystem and block)."""
 CLOCK = "clock"
-"""Block name in ``diagram.<label>.clock.rate``, the parameter with the rate of a diagram."""
+"""Name in the middle of ``diagram.<label>.clock.rate``. This parameter sets the sample rate of a diagram."""
 
 
 @dataclass
@@ -25,7 +25,8 @@ class Flat:
         rate: samples per second, or None for one sample every ``SolverConfig.dt``.
         max_rate: maximum rate if worlds may have different rates, else None.
         prefix: prefix of the signal names.
-        open_ports: input without a wire -> port that needs the wire. The port can belong to an enclosing diagram.
+        open_ports: maps each input without a wire to the port that needs the wire. The port can belong to an enclosing
+            diagram.
     """
 
     label: str
@@ -38,11 +39,11 @@ class Flat:
 
     @property
     def element(self) -> str:
-        """Name of the diagram for messages."""
+        """Text that names the diagram in messages."""
         return f"{self.prefix} '{self.label}'"
 
     def of(self, name: str) -> str:
-        """Return the name of a block for messages."""
+        """Return the text that names a block in messages."""
         return f"{self.element} block '{name}'"
 
     @property

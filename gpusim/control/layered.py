@@ -15,7 +15,7 @@ from scipy.optimize import isotonic_regression
 
 Point = tuple[float, float]
 GAP, LANE, CHANNEL, BEND = 22.0, 11.0, 56.0, 30.0
-"""Distances between boxes in a column, between wires, and between columns, and the bend size of wires to the left."""
+"""Distances: between boxes in a column, between wires, and between columns. BEND is the bend size of leftward wires."""
 SWEEPS = 12
 
 
@@ -30,7 +30,7 @@ class Node:
     pin: int = 0
 
     def port(self, count: int, number: int) -> float:
-        """Return the distance from the upper edge of the box to port ``number`` of ``count`` ports on one side."""
+        """Return the distance from the box's upper edge to port ``number``, on a side with ``count`` ports."""
         return self.height * (number + 0.5) / count
 
 
@@ -48,7 +48,7 @@ class Edge:
 class LayoutResult:
     """Result of the layout: upper left corners of the boxes, points of each wire, and total size.
 
-    A wire has a first point, and then three points per cubic Bezier curve.
+    A wire is a list of points: the first point, then three points per cubic Bezier curve.
     """
 
     corners: list[Point] = field(default_factory=list)
@@ -67,7 +67,7 @@ def lay_out(nodes: list[Node], edges: list[Edge]) -> LayoutResult:
 
 
 def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]:
-    """Return the column of each box, and the wires whose removal opens all loops."""
+    """Return the column of each box, and the wires that must be removed to open all loops."""
     after: list[list[Edge]] = [[] for _ in nodes]
     fed = {edge.target for edge in edges}
     for edge in edges:
@@ -131,7 +131,7 @@ class _Layout:
         self.rank, self.y = [0.0] * len(self.heights), [0.0] * len(self.heights)
 
     def _route(self, edge: Edge) -> list[Stop]:
-        """Return the points of a wire: its two ends, and one lane in each column between the ends."""
+        """Return the route of a wire: its start, one lane in each column that it crosses, and its end."""
         a, b, back = self.nodes[edge.source], self.nodes[edge.target], edge in self.back
         s, t = self.layer[edge.source], self.layer[edge.target]
         between = []
@@ -146,7 +146,7 @@ class _Layout:
         return [begin, *between, (edge.target, b.port(b.inputs, edge.into) - 0.5 * b.height)]
 
     def _order(self) -> None:
-        """Sort each column by barycenters of its left or right neighbors."""
+        """Reorder the items of each column by the mean position of their left or right neighbors."""
         self._number()
         best, fewest = [list(row) for row in self.rows], self._crossings()
         for sweep in range(2 * SWEEPS if fewest else 0):
@@ -181,7 +181,7 @@ class _Layout:
         return total
 
     def _level(self) -> None:
-        """Compute the vertical positions of all items, so that wires are as straight as the order allows."""
+        """Compute the vertical positions of all items. Keep the order, and make the wires as straight as possible."""
         for sweep in range(2 * SWEEPS):
             sides = (0, 1) if sweep >= SWEEPS else (sweep % 2,)
             for row in self.rows[::-1] if sweep % 2 else self.rows:
@@ -231,7 +231,7 @@ class _Layout:
 
 
 def _curve(stops: list[Point]) -> list[Point]:
-    """Join points by horizontal lines, bends and U-shaped curves."""
+    """Connect points by horizontal lines, bends and U-shaped curves."""
     points, bulge = stops[:1], BEND
     for (x, y), (u, v) in pairwise(stops):
         if x != u:

@@ -28,7 +28,7 @@ def _mix(z: Array) -> Array:
 
 
 def _hashed(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    """Return the hash of the parts, with the broadcast shape of all parts."""
+    """Hash the parts together. The result has the broadcast shape of all parts."""
     h = np.zeros((), np.uint64)
     with np.errstate(over="ignore"):
         for part in (seed, world, sample, stream):

@@ -33,7 +33,7 @@ def _unit(element: str, name: str, value: Any) -> None:
 
 
 def _names(element: str, name: str, value: Any) -> None:
-    """Check that a value is a list of different names, or a single name."""
+    """Check that a value is a name, or a list of names without duplicates."""
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, list | tuple) or not all(isinstance(x, str) and x for x in listed):
         raise validate.fail(element, f"{name} = {value!r} is not a list of names", 'give a list such as ["a", "b"]')
@@ -73,7 +73,7 @@ def check_bounds(element: str, lower: float | None, upper: float | None) -> None
 
 
 def check_words(element: str, name: str, given: Sequence[str]) -> None:
-    """Check that names of ports consist of letters, digits and underscores."""
+    """Check that port names contain only letters, digits and underscores."""
     for word in given:
         if not word.isidentifier():
             raise validate.fail(

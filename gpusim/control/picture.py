@@ -15,7 +15,7 @@ from gpusim.control.flat import SEPARATOR, Port
 from gpusim.control.layered import Edge, LayoutResult, Node, Point
 
 LETTER, LINE = 5.7, 13.0
-"""Width of a small letter, and height of a text line (SVG user units)."""
+"""Width of a letter in small text, and height of a text line (SVG user units)."""
 TITLE = 6.9
 """Width of a letter in names (SVG user units)."""
 PORT = 15.0
@@ -25,7 +25,7 @@ MARGIN, FRAME = 12.0, 20.0
 MAX_LINES, MAX_LETTERS = 3, 26
 """Maximum number of parameter lines in a box, and maximum number of letters per line."""
 ROLES = {"input": "input", "signal": "signal", "command": "command", "inport": "port", "outport": "port"}
-"""Roles of the kinds of blocks with a special color."""
+"""Role of each block kind that has a special color."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Box:
         lines: lines of text with the kind and the parameters.
         x, y, width, height: position and size of the frame. y points downwards.
         inputs, outputs: names of the ports. Inputs are evenly spaced on the left side, outputs on the right side.
-        signals: signal names of the outputs by port, if the simulation has these signals.
-        lamps: outputs that are always 0 or 1, which pictures show as lamps.
+        signals: name of the simulation signal at each output, by port. Outputs without a signal are missing.
+        lamps: outputs that are always 0 or 1. Pictures show these outputs as lamps.
     """
 
     path: str
@@ -78,7 +78,7 @@ class WirePath:
 
     Attributes:
         points: first point of the wire, then three points per cubic Bezier curve.
-        signal: name of the signal on the wire, or None if no output drives the wire.
+        signal: name of the signal on the wire, or None if the wire has no source.
     """
 
     source: Port
@@ -160,7 +160,7 @@ def _compose(
     prefix: str, diagram: Diagram, boxes: list[Box], inside: dict[str, Picture], layout: LayoutResult,
     signal_of: Callable[[Port], str | None],
 ) -> Picture:  # fmt: skip
-    """Position the boxes and wires of one diagram, with its subsystems as boxes."""
+    """Position the boxes and wires of one diagram. A subsystem is one box."""
     out = Picture(diagram.label, width=layout.width, height=layout.height)
     for box, (x, y) in zip(boxes, layout.corners, strict=True):
         out.boxes[box.path] = replace(box, x=x, y=y)
@@ -199,7 +199,7 @@ def _box(
 
 
 def _lamps(found: Block) -> tuple[str, ...]:
-    """Return the outputs of a block that are 1 or 0."""
+    """Return the outputs of a block whose value is always 0 or 1."""
     if isinstance(found, StateMachine):
         return tuple(found.states)
     if isinstance(found, Logic) or (isinstance(found, Input) and found.switch):
@@ -208,12 +208,12 @@ def _lamps(found: Block) -> tuple[str, ...]:
 
 
 def label_room(ports: tuple[str, ...], always: bool = False) -> float:
-    """Return the width of the port names on one side. A single port shows its name only with ``always``."""
+    """Return the width of the port names on one side. The name of a single port is visible only with ``always``."""
     return LETTER * max(map(len, ports)) + 8.0 if len(ports) > 1 or (always and ports) else 0.0
 
 
 def parameter_lines(found: Block) -> tuple[str, ...]:
-    """Return a few lines of text with the main parameters and all other non-default parameters."""
+    """Return a few lines of text: the main parameters, then other parameters with non-default values."""
     main = _MAIN_PARAMETERS.get(found.kind, ())
     lines = [" ".join(shown(getattr(found, name)) for name in main)] if main else []
     for name, spec in found.parameters().items():

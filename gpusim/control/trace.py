@@ -1,10 +1,10 @@
-"""Trace of one sample of a diagram: a list of operations on numbers, as C++ code for kernels and as NumPy code.
+"""Trace of the operations in one sample of a diagram, as C++ code for kernels and as NumPy code.
 
-Blocks compute in Python with :class:`Num` and :class:`Truth` instead of numbers and conditions. The compiler traces
-each block of a diagram once. The trace contains the operations as C++ code for one world and as NumPy code for all
-worlds. The C++ code and the NumPy code do the same operations on doubles in the same order. IEEE 754 defines the
-rounding of each operation, so the results of C++ and NumPy have the same bits. Elementary functions (``exact_math.py``,
-``cuda_kernels/math/detmath.cuh``) also consist of operations with defined rounding.
+The Python code of a block computes with :class:`Num` and :class:`Truth` objects instead of numbers and conditions. The
+compiler traces each block of a diagram once. The trace contains the operations as C++ code for one world and as NumPy
+code for all worlds. The C++ code and the NumPy code do the same operations on doubles in the same order. IEEE 754
+defines the rounding of each operation, so the results of C++ and NumPy have the same bits. Elementary functions
+(``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) also consist of operations with defined rounding.
 """
 
 from __future__ import annotations
@@ -95,12 +95,12 @@ class Num(Value):
 
 
 Number = Num | float
-"""Operand of an operation."""
+"""Type of an operand of an operation."""
 
 
 @dataclass
 class StateSlot:
-    """A state variable, which keeps its value from sample to sample. ``index``: index in the array of states."""
+    """A state variable, which keeps its value from sample to sample. ``index`` is its index in the array of states."""
 
     index: int
     name: str
@@ -115,7 +115,7 @@ class Trace:
         initial: initial values of the state variables.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: functions that are not traced: name -> (C++ definition, Python function).
+        calls: functions that are not traced, by name. Each value is (C++ definition, Python function).
         rings: ring buffers of state variables.
     """
 
@@ -174,7 +174,7 @@ class Trace:
         return Num(self, self._text(value))
 
     def plain(self, value: Num) -> Number:
-        """Return a constant as a float, and other numbers unchanged."""
+        """Convert a constant to a float. Return other numbers unchanged."""
         try:
             return float(value.name.strip("()"))
         except ValueError:
@@ -211,11 +211,11 @@ class Trace:
         return self.num("whole_below({})", "np.floor({})", x)
 
     def rounded(self, x: Number) -> Num:
-        """Return the nearest integer. Halves round to the even integer."""
+        """Return the nearest integer. Values such as 2.5 round to the even integer."""
         return self.num("det::round_even({})", "np.rint({})", x)
 
     def function(self, name: str, *given: Number) -> Num:
-        """Return the value of one of FUNCTIONS."""
+        """Return the value of a function in FUNCTIONS."""
         return self.num(f"det::{name}({', '.join(['{}'] * len(given))})",
                         f"exact_math.{name}({', '.join(['{}'] * len(given))})", *given)  # fmt: skip
 
@@ -268,7 +268,7 @@ class Trace:
     def ring(self, write_index: StateSlot, count: int, initial: float) -> int:
         """Allocate a ring buffer and return the index of its first entry.
 
-        ``write_index``: state variable of the write index.
+        ``write_index`` is the state variable that stores the write index.
         """
         self.initial += [float(initial)] * count
         first = len(self.initial) - count

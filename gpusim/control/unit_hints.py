@@ -38,7 +38,7 @@ def hint(text: str) -> str | None:
 
 
 def _joined(above: list[str], below: list[str]) -> str:
-    """Join words to one unit."""
+    """Combine words into the text of one unit."""
     up: list[str] = []
     down: list[str] = []
     for words, same, other in ((above, up, down), (below, down, up)):
@@ -61,11 +61,11 @@ def _sentence(unit: str, factor: float) -> str | None:
 
 
 _LONGEST = 40
-"""Maximum length of a word that is analyzed."""
+"""The module does not analyze words that are longer than this."""
 
 
 def _corrected(word: str) -> tuple[str, float] | None:
-    """Return a word in known units and its factor, or None if the word is unknown."""
+    """Convert a word to known units. Return the units and the conversion factor, or None if the word is unknown."""
     if units.parse(word) is not None:
         return word, 1.0
     if len(word) > _LONGEST:
@@ -89,7 +89,7 @@ def _corrected(word: str) -> tuple[str, float] | None:
 
 
 def _known(name: str) -> tuple[str, float] | None:
-    """Return the unit and the factor of a word, or None if the word cannot have a prefix such as "k"."""
+    """Return the known unit and the conversion factor of a word, or None if the word takes no prefix such as "k"."""
     if name in ("g", "t"):
         return _OTHERS[name]
     return (name, 1.0) if name not in ("", "kg", "logic") and units.parse(name) is not None else None

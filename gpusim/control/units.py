@@ -75,7 +75,7 @@ def power(unit: Unit, exponent: int) -> Unit:
 
 
 def fits(a: Unit, b: Unit) -> bool:
-    """Return whether values with these two units can be added."""
+    """Return True if the two units are equal or at least one is unknown."""
     return a is None or b is None or a == b
 
 

@@ -73,7 +73,7 @@ def multiply(t: Trace, a: Matrix, b: Matrix) -> list[list[Number]]:
 
 
 def about(t: Trace, axis: Sequence[float], sine: Num, cosine: Num) -> list[list[Number]]:
-    """Return the rotation about a constant unit axis (Rodrigues)."""
+    """Return the matrix of a rotation about a constant unit axis (Rodrigues)."""
     x, y, z = (float(v) for v in axis)
     one_minus_cosine = 1.0 - cosine
 

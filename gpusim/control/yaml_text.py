@@ -28,7 +28,7 @@ _PLAIN = (
 
 
 def _plain(why: str) -> tuple[str, str]:
-    """Return the error of the parser in plain words, and the fix."""
+    """Describe an error of the YAML parser in plain words, and how to fix it."""
     for pattern, words, fix in _PLAIN:
         if match := re.fullmatch(pattern, why):
             return match.expand(words), fix
@@ -81,7 +81,7 @@ def parse(text: str, name: str) -> Any:
 
 
 def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of entries of a value (including repetitions by anchors), and its nesting depth."""
+    """Return the number of entries in a value, and its nesting depth. Each use of a YAML anchor counts."""
     if not isinstance(found, dict | list):
         return 1, 0
     if id(found) not in known:
@@ -95,7 +95,7 @@ def _size(found: Any, name: str, known: dict[int, tuple[int, int]]) -> tuple[int
 
 
 def line(found: Any, key: Any = None) -> int:
-    """Return the line number of a mapping, a list or an entry."""
+    """Return the line in the file at which a mapping, a list or an entry starts."""
     if not hasattr(found, "lc"):
         return 0
     return int((found.lc.data or {}).get(key, (found.lc.line,))[0]) + 1

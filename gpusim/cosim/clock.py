@@ -1,4 +1,4 @@
-"""Clock loops for hardware in the loop. Each cycle has an absolute deadline, and a report lists the delays."""
+"""Clock loops for hardware in the loop. Cycles have absolute deadlines, and a report lists statistics of delays."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BINS = 40 * _BINS_IN_OCTAVE
 
 @dataclass(frozen=True)
 class Spread:
-    """Statistics of many durations (s), such as the durations of all cycles.
+    """Minimum, mean, maximum and 99th percentile of many durations (s), such as the durations of all cycles.
 
     Attributes:
         min, mean, max: minimum, mean and maximum of all durations.
@@ -104,11 +104,11 @@ class ClockReport:
 
 
 class StepClock:
-    """Clock with deadlines at ``start + k * period``. Timing errors of single cycles do not accumulate.
+    """Clock with deadlines at ``start + k * period``. A late cycle does not shift later deadlines.
 
     Args:
         period: time from one deadline to the next (s).
-        overrun: policy for a cycle that ends after the next deadline. With "catch_up", the next cycles begin
+        overrun: policy for late cycles, which end after the next deadline. With "catch_up", the next cycles begin
             immediately until the delay is zero. With "skip", the clock skips the missed deadlines.
         spin: time (s) before each deadline in which the thread polls the clock instead of sleeping.
         clock: function that returns a monotonic time (ns).
@@ -161,7 +161,7 @@ class StepClock:
         self._began, self._open = now, True
 
     def end(self) -> None:
-        """End the current cycle. A call of :meth:`wait` also ends the cycle."""
+        """End the current cycle without waiting for the next deadline. :meth:`wait` also ends the cycle."""
         if not self._open:
             return
         now, self._open = self._clock(), False
@@ -204,11 +204,11 @@ def run_clock(
     Args:
         sim: the simulation.
         callback: function that takes the simulation and the simulated time (s). For example, the function can write
-            outputs to the hardware and read commands. Each cycle calls ``callback`` before the steps. If ``callback``
-            returns False, or False for all worlds, the loop ends.
+            outputs to the hardware and read commands. Each cycle calls ``callback`` before the steps. The loop ends if
+            ``callback`` returns False, or an array that is False for all worlds.
         duration: duration of the loop in real time (s), or None to run until the callback returns False.
         rate: cycles per second, or None for one step per cycle. Each cycle simulates one period.
-        overrun: policy for a cycle that ends after the next deadline. With "catch_up", the next cycles begin
+        overrun: policy for late cycles, which end after the next deadline. With "catch_up", the next cycles begin
             immediately until the delay is zero. With "skip", the loop skips the missed deadlines, and the simulation
             falls behind real time.
         spin: time (s) before each deadline in which the thread polls the clock instead of sleeping.
@@ -247,7 +247,7 @@ def run_clock(
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector, because a collection delays a cycle."""
+    """Disable the garbage collector, because a garbage collection would delay a cycle."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -259,9 +259,9 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
-    """Return the number of steps in a cycle at ``rate`` cycles per second. If ``rate`` is None, return 1.
+    """Return the number of steps in a cycle at ``rate`` cycles per second. Without a rate, return 1.
 
-    Error messages begin with ``element``.
+    Error messages start with ``element``.
 
     Raises:
         ModelError: the period is not a multiple of the step size.

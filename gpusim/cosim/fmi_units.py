@@ -13,7 +13,7 @@ _OTHERS: dict[str, tuple[float, dict[str, int]]] = {
     "bar": (1e5, {"kg": 1, "m": -1, "s": -2}),
     "l": (1e-3, {"m": 3}),
 }
-"""Factor and SI base units of each unit outside SI."""
+"""Conversion factor and SI base units of each non-SI unit."""
 
 
 def fmi_unit(text: str) -> dict[str, Any] | None:
@@ -21,7 +21,7 @@ def fmi_unit(text: str) -> dict[str, Any] | None:
 
     Returns:
         Exponents by base unit, and ``factor`` if the factor is not 1. The result is None for numbers without a unit,
-        for unknown units, and for units with a root. FMI does not support roots.
+        and for unknown units such as roots.
     """
     parsed = units.parse(text)
     if parsed is None or text.strip() in ("-", "", "1", "logic"):
@@ -37,6 +37,6 @@ def fmi_unit(text: str) -> dict[str, Any] | None:
 
 
 def _radians(text: str) -> int:
-    """Return the exponent of the radian in a unit, because ``units.parse`` omits radians."""
+    """Return the exponent of the radian in a unit. ``units.parse`` omits radians."""
     numerator, _, denominator = text.partition("/")
     return numerator.split().count("rad") - denominator.split().count("rad")

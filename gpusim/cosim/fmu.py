@@ -73,16 +73,16 @@ def write_fmu(
 ) -> None:
     """Write a simulation as a co-simulation FMU (FMI 3.0). Install pythonfmu3 with ``pip install "gpusim[fmu]"``.
 
-    The FMU starts in the current state of the simulation. To run the FMU, a computer needs Python and this version of
-    gpusim. After equal steps, the outputs of the FMU and the signals of ``sim`` are bit-identical.
+    The FMU starts in the current state of the simulation. The computer that runs the FMU needs Python and this version
+    of gpusim. After equal steps, the outputs of the FMU and the signals of ``sim`` are bit-identical.
 
     Args:
         sim: simulation with one world.
         path: path of the file, which must end in .fmu. The file name without .fmu is the name of the FMU.
         outputs: names or wildcards of signals. A vector becomes one variable per component, such as
             ``body.load.position[2]``.
-        inputs: names or wildcards of commands or writable signals, such as applied forces. None selects the operator
-            commands.
+        inputs: names or wildcards of commands or writable signals, such as applied forces. None selects all commands
+            that an operator can set.
         parameters: names or wildcards of writable signals, such as ``body.load.mass``.
         step: default communication step (s), or None for the step size of the simulation.
         stop_time: default end time of a run (s).
@@ -181,7 +181,7 @@ def _inputs(sim: Simulation, inputs: str | Sequence[str] | None) -> list[dict[st
 
 
 def _hints(model: Model) -> dict[str, UiHints]:
-    """Return the ranges and units of commands and diagram inputs."""
+    """Return the range and unit of each command and each diagram input."""
     hints = dict(command_hints(model))
     for diagram in model.diagrams:
         for item in diagram.operator_inputs:
@@ -237,7 +237,7 @@ def _check_names(variables: Sequence[dict[str, Any]]) -> None:
 
 
 def _collect_units(plan: dict[str, Any]) -> None:
-    """Add the FMI units of all variables to the plan. A unit that FMI lacks becomes part of the description."""
+    """Add the FMI units of all variables to the plan. If FMI cannot express a unit, add its text to the description."""
     for variable in plan["variables"]:
         base = fmi_unit(variable["unit"])
         if base is None:

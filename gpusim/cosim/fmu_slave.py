@@ -1,6 +1,6 @@
-"""Code that runs in an FMU.
+"""Slave that runs inside an FMU.
 
-The code loads a simulation from the checkpoint in the FMU. pythonfmu3 calls the code.
+The slave loads a simulation from the checkpoint in the FMU. The library pythonfmu3 calls the slave.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from gpusim.simulation import Simulation
 from gpusim.typing import Array
 
 CHECKPOINT, PLAN = "checkpoint.npz", "fmu.json"
-"""Files in the resources of the FMU."""
+"""Names of the files in the resources folder of the FMU."""
 _TIME = "fmu/time"
 
 
 class SavedState:
-    """Saved state of an FMU in memory. :meth:`to_bytes` converts the state only once."""
+    """Saved state of an FMU in memory. :meth:`to_bytes` keeps its result for later calls."""
 
     def __init__(self, snapshot: Snapshot, time: float, pack: Callable[[Snapshot, float], bytes]) -> None:
         self.snapshot, self.time, self._pack = snapshot, time, pack
         self._bytes: bytes | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the bytes of a checkpoint that includes the host's time."""
+        """Convert the state to the bytes of a checkpoint that also contains ``time``."""
         if self._bytes is None:
             self._bytes = self._pack(self.snapshot, self.time)
         return self._bytes
 
 
 class CheckpointSlave:
-    """Base class of the slave class in an FMU, together with pythonfmu3's ``Fmi3Slave``.
+    """Slave functions of an FMU. The slave class also inherits from pythonfmu3's ``Fmi3Slave``.
 
     The FMU runs world 0 of a checkpoint.
     """
@@ -92,7 +92,7 @@ class CheckpointSlave:
             self.register_variable(fmu_variable, nested=False)
 
     def _access(self, variable: dict[str, Any]) -> tuple[Callable[[], float], Callable[[float], None] | None]:
-        """Return two functions that read and write a variable."""
+        """Return the two functions for a variable: one reads it, and one writes it."""
         source, component = variable["source"], variable["component"]
         if variable["command"]:
             return self._reader(partial(self._command, source)), partial(self._set_command, source)

@@ -29,9 +29,9 @@ class Frame:
     """Axes and length unit of another program.
 
     Attributes:
-        number: number of the frame in the header of packets.
-        axes: rotation or reflection to the axes of the program (3, 3). ``axes @ p`` converts the point p.
-        unit: number of the program's length units in one meter.
+        number: code of the frame in packet headers.
+        axes: rotation or reflection (3, 3). ``axes @ p`` converts a point p to the axes of the program.
+        unit: scale of lengths, in the program's length units per meter.
     """
 
     number: int
@@ -41,8 +41,7 @@ class Frame:
     def converted(self, poses: Array) -> Array:
         """Convert poses (n, 7) to the axes of the program. A pose is a position and a quaternion xyzw.
 
-        In left-handed axes, rotation angles have the opposite sign. Therefore, the vector part of the quaternion is an
-        axial vector.
+        The vector part of the quaternion is an axial vector. In left-handed axes, it gets an extra factor of -1.
         """
         sign = round(float(np.linalg.det(self.axes)))
         positions, vectors = (poses[:, k : k + 3] @ self.axes.T for k in (0, 3))
@@ -59,12 +58,12 @@ FRAMES = {
 
 @dataclass(frozen=True)
 class PacketFormat:
-    """Header fields that are the same in all packets of a stream.
+    """Header fields that do not change within a stream of packets.
 
     Attributes:
-        frame: number of the frame.
+        frame: code of the frame (``Frame.number``).
         dtype: type of the numbers, "<f4" or "<f8".
-        world: number of the world.
+        world: index of the world.
         total: number of bodies.
     """
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from gpusim import validate
 
 _LOCK_ALL = 3
-"""Sum of the flags MCL_CURRENT and MCL_FUTURE of mlockall."""
+"""Flags MCL_CURRENT and MCL_FUTURE of ``mlockall``, combined."""
 
 
 @contextmanager

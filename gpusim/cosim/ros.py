@@ -28,7 +28,7 @@ _CLOCK, _TRANSFORMS, _JOINTS = "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessag
 _COMMANDS, _TICK = "std_msgs/msg/Float64MultiArray", "std_msgs/msg/Empty"
 _NS = 1_000_000_000
 _POLL = 1e-3
-"""Time between two checks for a controller or a router, s."""
+"""Wall time between two attempts to find a controller or a router, s."""
 _CONNECT_TIMEOUT = 1.0
 """Time after which the bridge warns that no router answers, s."""
 _MAX_WAITING = 1000
@@ -38,9 +38,9 @@ _MAX_WAITING = 1000
 class RosBridge(Closing):
     """Bridge of one world to ROS 2 nodes that use ``rmw_zenoh``.
 
-    To run a bridge, call ``bridge(sim, sim.time)`` before each cycle, or call :meth:`run`. You can also pass the bridge
-    to :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``, and
-    subscribes to ``commands``. Use the bridge in a ``with`` statement, or call :meth:`close`.
+    To exchange messages, call ``bridge(sim, sim.time)`` before each cycle, or call :meth:`run`. You can also pass the
+    bridge to :func:`gpusim.run_clock` as the callback. The bridge publishes ``/clock``, ``/tf`` and ``joint_states``,
+    and subscribes to ``commands``. Use the bridge in a ``with`` statement, or call :meth:`close`.
 
     Args:
         sim: the simulation.
@@ -48,7 +48,7 @@ class RosBridge(Closing):
         bodies: labels or wildcards of bodies in ``/tf``.
         namespace: the ROS namespace of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
         domain: value of ROS_DOMAIN_ID.
-        lockstep: True makes each cycle wait for commands or for a message on ``tick``.
+        lockstep: if True, each cycle waits for commands or for a message on ``tick``.
         timeout: maximum wait in a cycle (s).
         connect: Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
         session: an open ``zenoh.Session`` to use instead of ``connect``. The bridge does not close this session.
@@ -98,7 +98,7 @@ class RosBridge(Closing):
         self._subscribe(f"{namespace}/tick", _TICK, lambda payload: None)
 
     def _select_signals(self, sim: Simulation, commands: Any, bodies: Any) -> None:
-        """Select the signals and commands of the messages."""
+        """Select the signals and commands that the messages contain."""
         chosen = sim.model.operator_commands if commands is None else commands
         self.commands = sim.command(chosen).names if len(chosen) else []
         self.bodies = matching("body", bodies, [body.label for body in sim.model.bodies])
@@ -131,7 +131,7 @@ class RosBridge(Closing):
         self._apply_commands(newest)
 
     def run(self, duration: float, rate: float | None = None) -> None:
-        """Exchange messages before each cycle, and step. The method does not synchronize with real time.
+        """Exchange messages before each cycle, and step. The loop runs as fast as possible, not in real time.
 
         Args:
             duration: simulated time (s).
@@ -185,7 +185,7 @@ class RosBridge(Closing):
                 wall.sleep(_POLL)
 
     def _next_message(self) -> bytes | None:
-        """Return the next commands, or None for a message on ``tick``."""
+        """Return the commands of the next message, or None if the message is on ``tick``."""
         try:
             return self._received.get(timeout=self._timeout)
         except queue.Empty:

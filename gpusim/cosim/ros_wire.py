@@ -40,7 +40,10 @@ class Topic:
         return f"{package}::{kind}::dds_::{name}_"
 
     def key(self, domain: int, any_hash: bool = False) -> str:
-        """Return the Zenoh key of the topic. With ``any_hash``, the key matches all versions of the message type."""
+        """Return the Zenoh key of the topic.
+
+        With ``any_hash``, the key has a wildcard for the hash, so it matches all versions of the message type.
+        """
         return f"{domain}/{self.name.strip('/')}/{self.dds_type}/{'*' if any_hash else self.hash}"
 
 

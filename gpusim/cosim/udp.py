@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 _DTYPES = {"float32": "<f4", "float64": "<f8"}
 _LABELS_EVERY = 1.0 - 1e-6
-"""Simulated time from one packet with labels to the next, s."""
+"""Simulated time between two transmissions of the body labels, s."""
 _MAX_NUMBER = 65535
 
 
 class UdpPoses(Closing):
-    """Sender of body poses over UDP while the simulation steps.
+    """Sender of body poses over UDP. It sends during the steps of a simulation.
 
-    ``sim.step(n)`` sends all samples that are due during the n steps. Use the sender in a ``with`` statement, or call
+    During ``sim.step(n)``, the sender sends all samples that are due. Use the sender in a ``with`` statement, or call
     :meth:`close`.
 
     Args:
@@ -45,7 +45,7 @@ class UdpPoses(Closing):
 
     Attributes:
         labels: labels of the bodies, in the order of the packets.
-        sent: number of samples so far, including dropped samples.
+        sent: number of samples so far, including samples that the network rejected.
         dropped: number of samples that the network rejected.
 
     Raises:

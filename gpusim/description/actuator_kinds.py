@@ -7,7 +7,7 @@ of the row gives the impulse p in a substep as a function of the velocity u:
 
 Springs, dampers, motors and cylinders determine the impulse P and the slope D. Each actuator j with an effort limit,
 such as a servo, adds a clamped term. A row has at most MAX_CLAMPED clamped terms. The term ``F sign(u)`` is dry
-friction. Joint limits and stops determine the velocity bounds u_min and u_max.
+friction. Joint limits and end stops determine the velocity bounds u_min and u_max.
 
 An actuator of a ``coupled`` kind acts on several axes at once. The force on each axis depends on the velocities of all
 axes of the actuator:
@@ -52,11 +52,11 @@ LINE_REFERENCES: Mapping[str, Reference] = {
     "body_b": BODY,
     "point_b": point_on("body_b"),
 }
-"""References of a kind that acts between two points."""
+"""References to bodies and points, for a kind that acts between two points."""
 ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "rad/s3": "m/s3"}
-"""Units that replace rotational units on a translational coordinate, for kinds with ``turns``."""
+"""Translational unit for each rotational unit. On a translational coordinate, kinds with ``turns`` use these units."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
-"""References of a kind that acts on a joint coordinate."""
+"""References to a joint and its axis, for a kind that acts on a joint coordinate."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Parameter:
     signal: bool = True
     """Whether the parameter is a signal. Table points and indices are not signals."""
     default: float | None = None
-    """Default value for machine files that are older than the parameter. None if every file has a value."""
+    """Default value for old machine files that do not contain the parameter. None if every file contains it."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,16 @@ class StateVariable:
     doc: str
     initial: Callable[[dict[str, Any]], float] = field(default=lambda params: 0.0)
     may_be_unset: bool = False
-    """True if an initial value of NaN means that the first step computes the value."""
+    """True if the initial value may be NaN. The first step then computes the value."""
 
 
 @dataclass(frozen=True)
 class Reading:
     """A signal of an actuator at time t. ``read(group, now)`` returns the values of a group, (num_worlds, n).
 
-    ``device`` is the body of a C++ function with the same computation (reference/signals/quantities.py). Without
-    ``device``, only the host can read the signal. ``range`` returns the minimum and maximum of a gauge in ``unit``,
-    from the parameters of one actuator. ``range`` is None if the signal is unbounded.
+    ``device`` is the body of a C++ function that computes the same values (reference/signals/quantities.py). Without
+    ``device``, only the host can read the signal. ``range`` takes the parameters of one actuator, and returns the
+    minimum and maximum of its gauge in ``unit``. ``range`` is None if the signal is unbounded.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Reading:
 
 
 class StepBuffers(Protocol):
-    """Data of the current substep for actuators (reference/step_buffers.py). Arrays are (num_worlds, ...)."""
+    """Data that actuators use in the current substep (reference/step_buffers.py). Arrays are (num_worlds, ...)."""
 
     num_worlds: int
     scheme: str
@@ -127,15 +127,16 @@ class StepBuffers(Protocol):
     rate_old: Array
     rate_next: Array
     response: Array
-    """Change of the row velocity per unit impulse. The first ``evaluate`` of a substep cannot use ``response``."""
+    """Change of the row velocity per unit impulse. The array is not yet valid in the first ``evaluate`` of a
+    substep."""
     law: Any
     force: Array
     torque: Array
     term_forces: dict[str, Array]
     scratch: dict[str, Array]
-    """Data that a kind of actuator keeps within the substep."""
+    """Arrays by name in which actuator kinds keep data until the end of the substep."""
     groups: dict[str, Group]
-    """All actuators by kind, for kinds that interact."""
+    """All actuators by kind. Kinds that interact read the data of other kinds here."""
     circuit: Any
 
     @property
@@ -146,24 +147,24 @@ class StepBuffers(Protocol):
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the command of the coming step, (num_worlds, n)."""
+        """Return the command for the step that starts now, (num_worlds, n)."""
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command of the last step, (num_worlds, n)."""
+        """Return the command from the previous step, (num_worlds, n)."""
 
     def command(self, group: Group, name: str) -> Array:
         """Return the mean command during the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set a group's contribution ``P - D u`` to the law of the axis rows.
+        """Set the term ``P - D u`` of a group in the law of the axis rows.
 
-        A second call in the same substep replaces the first contribution.
+        A second call in the same substep replaces the term.
         """
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
         """Add a term ``clamp(Ps - Ds u, -S, S)`` for each actuator of a group.
 
-        Pass zeros for actuators without a limit.
+        Pass zeros for actuators without an effort limit.
         """
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
@@ -173,11 +174,14 @@ class StepBuffers(Protocol):
         """Add a group's dry friction (N or N m)."""
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Add stops on the axis position."""
+        """Limit the axis position to the range from ``lower`` to ``upper``."""
 
 
 class StateReader(Protocol):
-    """State at time t for actuator signals (reference/signals/state_reader.py). Arrays are (num_worlds, ...)."""
+    """State at time t, from which actuator signals are computed (reference/signals/state_reader.py).
+
+    Arrays are (num_worlds, ...).
+    """
 
     semi_implicit: bool
 
@@ -207,25 +211,25 @@ class StateReader(Protocol):
         """Return the velocities of axis rows (m/s or rad/s)."""
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the command of the last step, (num_worlds, n)."""
+        """Return the command from the previous step, (num_worlds, n)."""
 
     def group(self, kind: str) -> Group:
         """Return all actuators of a kind."""
 
 
 class AxisMaker(Protocol):
-    """Factory of axis rows. Actuators get this factory during ``finalize``."""
+    """Factory of axis rows. ``finalize`` passes it to the actuators."""
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
         """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row of the actuator with the index ``actuator``."""
+        """Return the axis row on which the actuator with the index ``actuator`` acts."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Add an axis row, with a new constraint, for the distance between two points. Return the index of the row."""
+        """Add an axis row for the distance between two points, in a new constraint. Return the index of the row."""
 
 
 @dataclass
@@ -233,7 +237,7 @@ class Group:
     """All actuators of one kind.
 
     ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` contains the axis row of each
-    actuator, (n,). ``control`` maps each command name to column numbers (n,) of the control array.
+    actuator, (n,). ``control`` maps each command name to column indices (n,) of the control array.
     """
 
     type: ActuatorType
@@ -268,14 +272,14 @@ class Group:
                     raise validate.fail(self.specs[0].element, f"{name} {rule}", f"write {name} {sign} 0")
 
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
-        """Return a group for checks that contains only actuator ``n`` and its parameters in ``worlds``."""
+        """Return a group that contains only actuator ``n``, with its parameters in ``worlds``. Checks use it."""
         params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
         axes = self.axes[n : n + 1]
         return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
 
 
 class ActuatorType:
-    """Base class of a kind of actuator, registered by ``name``.
+    """Base class of actuator kinds. Each kind is registered under its ``name``.
 
     The signals of an actuator are named ``<prefix>.<label>.<reading>``.
     """
@@ -284,15 +288,16 @@ class ActuatorType:
     prefix: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     references: ClassVar[Mapping[str, Reference]] = {}
-    """Builder parameters that are indices of elements, or that are points or directions in a body frame."""
+    """Builder parameters that are element indices, or points or directions in a body frame."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
-    """State variables that are volumes of voids in oil (m3)."""
+    """State variables that store the volume of voids (cavitation) in oil, m3."""
     jumps_from: ClassVar[float] = 0.0
-    """Joint speed (m/s or rad/s) above which a prescribed motion is a ``jump``. 0 if the kind prescribes no motion."""
+    """A prescribed motion with a joint speed above this limit (m/s or rad/s) is a ``jump``. 0 if the kind prescribes no
+    motion."""
     commands: ClassVar[tuple[str, ...]] = ()
-    """Names of the commands. ``control[label]`` is the first command, and ``control[label + "." + name]`` is a later
-    command."""
+    """Names of the commands. ``control[label]`` is the first command. Each other command is
+    ``control[label + "." + name]``."""
     readings: ClassVar[tuple[Reading, ...]] = ()
     picture: ClassVar[str | None] = None
     """Picture in the viewer. The pictures "coil" and "barrel_and_rod" need the parameters ``body_a``, ``point_a``,
@@ -304,27 +309,27 @@ class ActuatorType:
     """True if the kind may add a term with a force limit. In Python, the kind calls ``StepBuffers.add_clamped_law``.
     Kernels set ``term.clamped_impulse``, ``term.clamped_slope`` and ``term.clamped_bound`` (``ActuatorTerm``)."""
     coupled: ClassVar[bool] = False
-    """True if the kind acts on several ``axes`` at once. In Python, the kind calls ``StepBuffers.add_coupled_law``. In
+    """True if the kind acts on several ``axes`` together. In Python, the kind calls ``StepBuffers.add_coupled_law``. In
     kernels, ``<name>_evaluate_coupled(w, k, law)`` sets the ``CoupledLaw``, and ``<name>_relinearize_coupled`` updates
-    it."""
+    the law."""
     brakes: ClassVar[bool] = False
-    """True if the kind has two more signals: the power that becomes heat, and the force during the coming velocity
-    update (kick)."""
+    """True if the kind has two additional signals: the dissipated power, and the force during the next velocity update
+    (kick)."""
     extra: ClassVar[bool] = False
-    """True if kernels contain the kind's code only for models with this kind."""
+    """True if the kernels contain the kind's code only if the model has actuators of this kind."""
     turns: ClassVar[bool] = False
     """True if parameters and readings have rotational units. For a translational axis, m and N replace rad and N m."""
     kernel_file: ClassVar[str] = ""
-    """File in cuda_kernels/actuators/ with the kind's functions ``<name>_<function>``."""
+    """File in cuda_kernels/actuators/ that defines the kind's functions ``<name>_<function>``."""
     kernel_source: ClassVar[str] = ""
-    """Kernel source of a kind outside the package: the text, or a .cuh file in the folder of the class's file."""
+    """Kernel source of a user-defined kind: C++ text, or the name of a .cuh file in the folder of the Python file."""
     kernel: ClassVar[tuple[str, ...]] = ()
     """Kernel functions of the kind. Possible names are "evaluate", "relinearize", "evaluate_coupled",
     "relinearize_coupled", "advance" and "push"."""
     kernel_scratch: ClassVar[tuple[str, ...]] = ()
     """Names of the numbers that an actuator's kernel functions keep within a substep."""
     state_fields: ClassVar[tuple[Field, ...]] = ()
-    """State arrays of the kind, for data other than one number per actuator. The first dimension is "worlds". The
+    """State arrays of the kind, for data that is not one number per actuator. The first dimension is "worlds". The
     dimension "<name>_count" is the number of actuators of the kind. Python reads an array as
     ``work.state.arrays[name]``, kernels as ``w.name()``."""
     kernel_fields: ClassVar[tuple[Field, ...]] = ()
@@ -356,7 +361,7 @@ class ActuatorType:
         return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the actuator with additional parameters that depend on the masses of bodies."""
+        """Return a copy of the actuator with additional parameters, computed from the masses of bodies."""
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -374,15 +379,15 @@ class ActuatorType:
         """Check all actuators of this kind at finalize, and raise a ModelError if one is invalid."""
 
     def check(self, group: Group) -> None:
-        """Check the parameters of all actuators when a model is built, or of one actuator after a write.
+        """Check the parameters of all actuators in ``finalize``, or of one actuator after a user changed a parameter.
 
         Raises:
-            ModelError: a parameter is invalid. The message names ``group.specs[0]``. To find the invalid actuator, the
-                caller then checks each actuator alone.
+            ModelError: a parameter is invalid. The message names ``group.specs[0]``. After an error, the caller checks
+                each actuator separately to find the invalid one.
         """
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
-        """Check parameters that depend on other kinds of actuators, in ``finalize`` and after a write.
+        """Check parameters that depend on other actuator kinds, in ``finalize`` and after a user changed a parameter.
 
         Args:
             groups: all groups of actuators, by name of the kind.
@@ -392,7 +397,7 @@ class ActuatorType:
         """
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the inertia on each axis (kg or kg m2), (1 or num_worlds, n), for the kinetic energy."""
+        """Return the inertia that each actuator adds to its axis (kg or kg m2), (1 or num_worlds, n)."""
         return None
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
@@ -421,7 +426,10 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n), else None."""
+        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n).
+
+        Return None if the kind has no jumps.
+        """
         return None
 
 
@@ -451,7 +459,7 @@ register = _KINDS.register
 
 
 def actuator_type(kind: str) -> ActuatorType:
-    """Return a registered kind of actuator.
+    """Return the registered actuator kind with this name.
 
     Raises:
         ModelError: unknown kind.
@@ -465,9 +473,10 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight of the new value that makes a time step of z' = -z/T exact. ``ratio`` is h/T.
+    """Return the weight of the new value in a time step of z' = -z/T. With this weight, the step is exact.
 
-    The weight is 1/(1 - exp(-r)) - 1/r with r = h/T. The weight rises from 1/2 for small r to 1 for large r.
+    ``ratio`` is h/T. The weight is 1/(1 - exp(-r)) - 1/r with r = h/T. The weight rises from 1/2 for small r to 1 for
+    large r.
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

@@ -19,7 +19,7 @@ from gpusim.errors import SimulationError
 from gpusim.scene import scene_modules
 
 _SECONDS, _QUICK_SECONDS = 2.0, 0.3
-"""Wall times of a full and a quick measurement, s."""
+"""Wall time (s) of a full measurement, and wall time of a quick measurement."""
 _WARM_UP = 20
 _CHUNK = 20
 """Number of steps between two checks of the clock."""
@@ -27,7 +27,7 @@ NUM_WORLDS = (1, 16)
 
 
 _PROFILED = 50
-"""Number of steps of a profile."""
+"""Number of steps that a profile measures."""
 _CHEAPER = {
     "broad_phase": "fewer shapes, or collision groups for shapes that never touch",
     "narrow_phase": "boxes, spheres and capsules instead of meshes and hulls",
@@ -38,13 +38,13 @@ _CHEAPER = {
     "relax": "restitution = 0 for bodies that need not bounce",
     "positions": "fewer loops of joints",
 }
-"""Dict from a stage to advice on how to make the stage faster."""
+"""Advice on how to make a stage of the step faster, by name of the stage."""
 _LARGE = 0.1
-"""If a stage takes at least this share of a step, the profile shows advice for the stage."""
+"""Minimum fraction of the step time for which the profile shows advice on a stage."""
 
 
 def is_target(names: Sequence[str]) -> bool:
-    """Return whether the arguments of ``gpusim bench`` name a scene or a file rather than workloads.
+    """Return True if the arguments of ``gpusim bench`` name a scene or a file, and False if they name workloads.
 
     Raises:
         OptionError: the arguments contain a scene or a file together with other names.

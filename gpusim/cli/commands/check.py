@@ -1,4 +1,4 @@
-"""``gpusim check``: find import losses and likely model errors, run the model, and compare it with MuJoCo."""
+"""``gpusim check``: report lost features and likely model errors, run the model, and compare it with MuJoCo."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SECONDS = 2.0
 _WALL = 60.0
 """Maximum wall time of the run, s."""
 _ACTS = ("motion", "contact")
-"""Severities of findings that make a strict check fail."""
+"""A strict check fails if a finding has one of these severities."""
 _MAX_LINES = 20
 
 
 @dataclass(frozen=True)
 class CheckOptions:
-    """Options of one ``gpusim check`` command line."""
+    """Options of the command ``gpusim check``."""
 
     run: RunOptions
     strict: bool = False
@@ -44,7 +44,7 @@ class CheckOptions:
 
 @dataclass
 class Run:
-    """Result of the run: simulated time (s), problems, and errors of locked translations (m) and rotations (rad)."""
+    """Result of the run: simulated time (s), joint errors ``gap`` (m) and ``tilt`` (rad), failures and warnings."""
 
     time: float = 0.0
     steps: int = 0
@@ -90,7 +90,7 @@ class CheckResult:
 
 
 def check_target(options: CheckOptions) -> int:
-    """Run one ``gpusim check`` command line. Return 0 if the check passed, or 1 if it failed.
+    """Run the command ``gpusim check``. Return 0 if the check passed, or 1 if it failed.
 
     Raises:
         GpusimError: the file cannot be read, or an option is invalid.

@@ -26,7 +26,7 @@ SUFFIXES = (".xml", ".usda", ".usd", ".usdc")
 
 @dataclass(frozen=True)
 class ConvertOptions:
-    """Options of one ``gpusim convert`` command line."""
+    """Options of the command ``gpusim convert``."""
 
     source: str
     out: Path
@@ -52,7 +52,7 @@ def convert_command(
 
 
 def convert(options: ConvertOptions) -> None:
-    """Run one ``gpusim convert`` command line.
+    """Run the command ``gpusim convert``.
 
     Raises:
         GpusimError: the input is invalid.

@@ -28,7 +28,7 @@ _DRAWING = ".svg"
 
 @dataclass(frozen=True)
 class DiagramOptions:
-    """Options of one ``gpusim diagram`` command line. ``out=None`` lists the diagrams."""
+    """Options of the command ``gpusim diagram``. If ``out`` is None, the command lists the diagrams."""
 
     target: str
     label: str | None = None
@@ -37,7 +37,7 @@ class DiagramOptions:
 
 
 def diagram(options: DiagramOptions) -> None:
-    """Run one ``gpusim diagram`` command line.
+    """Run the command ``gpusim diagram``.
 
     Raises:
         GpusimError: the input is invalid.
@@ -59,7 +59,7 @@ def diagram(options: DiagramOptions) -> None:
 
 
 def _all(options: DiagramOptions) -> list[Diagram]:
-    """Return all diagrams of a scene, or the diagram of a file."""
+    """Load all diagrams of a scene, or the only diagram of a diagram file."""
     from gpusim.control import Diagram
 
     if _is_diagram(options.target):
@@ -82,7 +82,7 @@ def _all(options: DiagramOptions) -> list[Diagram]:
 
 
 def _is_diagram(target: str) -> bool:
-    """Return whether a target is a diagram file and not a machine file."""
+    """Return True if the target is a diagram file, or False if it is a machine file."""
     path = Path(target)
     if path.suffix.lower() not in _FILES:
         return False

@@ -25,7 +25,7 @@ BACKENDS = {
     "native": "runs the same kernels on the CPU, built by a C++ compiler",
     "numpy": "runs the stages in NumPy on the CPU; needs no compiler and no GPU",
 }
-"""Backends and their descriptions. ``--backend auto`` tries the backends in this order."""
+"""Description of each backend. ``--backend auto`` tries the backends in this order."""
 
 
 def doctor() -> int:
@@ -59,7 +59,7 @@ def _automatic(working: list[str]) -> str:
 
 
 def print_headers(folder: Path) -> int:
-    """Write the kernels' generated sources into a folder. Print the file names and the option for clangd.
+    """Write the generated kernel sources into a folder. Print the file names and the option for clangd.
 
     Returns:
         Exit code 0.

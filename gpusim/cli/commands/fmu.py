@@ -60,7 +60,9 @@ def fmu_command(
 
 
 def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step: float | None) -> None:
-    """Build the simulation and write its FMU. ``names`` lists inputs, outputs and parameters. None means default names.
+    """Build the simulation and write its FMU.
+
+    ``names`` maps "inputs", "outputs" and "parameters" to names, or to None for the default names.
 
     Raises:
         GpusimError: the input is invalid.
@@ -88,7 +90,7 @@ def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step
 
 
 def _names(given: Sequence[str] | None) -> list[str] | None:
-    """Return the names of a comma-separated option."""
+    """Split the comma-separated value of an option into names."""
     if given is None:
         return None
     return [name.strip() for text in given for name in text.split(",") if name.strip()]

@@ -40,7 +40,7 @@ _MIN_SIZE = 1
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """Options of one ``gpusim render`` command line."""
+    """Options of the command ``gpusim render``."""
 
     run: RunOptions
     out: Path
@@ -55,7 +55,7 @@ class RenderOptions:
 
 
 def render(options: RenderOptions) -> None:
-    """Run one ``gpusim render`` command line.
+    """Run the command ``gpusim render``.
 
     Raises:
         GpusimError: the input is invalid or no renderer works. SimulationError and Interrupted are raised after the
@@ -92,7 +92,7 @@ def render(options: RenderOptions) -> None:
 
 
 def _check(options: RenderOptions) -> None:
-    """Check everything that can be checked without the model."""
+    """Check the options that do not depend on the model."""
     run = options.run
     if is_motion_file(run.target):
         check_recording(run, allowed=["duration"])
@@ -143,7 +143,7 @@ def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Rep
 
 
 def _film_length(options: RenderOptions, scene: Scene, replay: Replay | None) -> float:
-    """Return the simulated time that a film shows, s."""
+    """Return how many seconds of simulated time the film shows."""
     if options.run.duration is not None:
         return options.run.duration
     if replay is None:
@@ -245,7 +245,7 @@ class _Camera:
         return f"{self.frames} of {self._total} frames"
 
     def sample(self) -> None:
-        """Add all frames that are due."""
+        """Draw all frames that are due, and add them to the film."""
         elapsed = float(self._sim.read("sim.time", numpy=True).max()) - self._start
         self._stepping += time.perf_counter() - self._step_start
         while self.frames < self._total and self.frames <= (elapsed + self._early) * self._fps:

@@ -1,4 +1,4 @@
-"""``gpusim run``: build, simulate, record, plot and summarize."""
+"""``gpusim run``: build a model, simulate it, record and plot signals, and print a summary."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PICTURE_SAMPLES = 1000  # about one sample per pixel of the plot's width
 
 
 def run(options: RunOptions) -> None:
-    """Run one ``gpusim run`` command line.
+    """Run the command ``gpusim run``.
 
     Raises:
         GpusimError: the input is invalid. SimulationError, BadRun and Interrupted are raised after all recorded data
@@ -88,7 +88,7 @@ def run(options: RunOptions) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Recorders:
-    """Recorders of a run's output files, and the steps between their samples."""
+    """Recorders for the output file and the plots, with the number of steps between samples of each."""
 
     file: StreamRecorder | None = None
     file_every: float = 1.0
@@ -106,7 +106,7 @@ class _Recorders:
 
 
 def _real_time(options: RunOptions, sim: Simulation, stack: ExitStack) -> tuple[StepClock | None, list[str]]:
-    """Return the clock of ``--clock``, and notes about real-time scheduling."""
+    """Return the clock for ``--clock`` (or None), and notes about real-time scheduling."""
     if not options.clock:
         return None, []
     from gpusim.cosim.clock import StepClock
@@ -135,7 +135,7 @@ def check_backend(options: RunOptions) -> None:
 
 
 def make_simulation(options: RunOptions, config: Any, model: Model) -> Simulation:
-    """Build the simulation for a command line, in its initial state or in the state of ``--resume``."""
+    """Build the simulation that the options describe, in its initial state or in the state of ``--resume``."""
     # Import after the cheap checks, because the solver and its compiled loops load slowly.
     with notes_instead_of_warnings():
         from gpusim.simulation import Simulation

@@ -23,15 +23,15 @@ from gpusim.sweeps.sweep import run_sweep
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """Options of one ``gpusim sweep`` command line.
+    """Options of the command ``gpusim sweep``.
 
     Attributes:
         run: target, settings, duration, signals, backend and floating-point type.
         out: path of the .parquet file.
-        rate: samples per second of simulated time, or None to record only the end of the run.
+        rate: samples per second of simulated time, or None to record only the final state.
         sample: number of random points, or None to use all combinations of values.
         seed: seed of the random points.
-        together: maximum number of points that run in one simulation.
+        together: maximum number of points that one simulation contains.
         ray: address of a Ray cluster, or None.
     """
 
@@ -57,13 +57,13 @@ class Target:
 
 
 def settings_of(point: Point) -> tuple[str, ...]:
-    """Return the values of a point as texts NAME=VALUE. Whole numbers have no decimal point."""
+    """Return the parameter values of a point as strings NAME=VALUE. Whole numbers have no decimal point."""
     whole = {name: int(value) for name, value in point.items() if isinstance(value, float) and value.is_integer()}
     return tuple(f"{name}={value}" for name, value in {**point, **whole}.items())
 
 
 def sweep(options: SweepOptions) -> None:
-    """Run one ``gpusim sweep`` command line.
+    """Run the command ``gpusim sweep``.
 
     Raises:
         GpusimError: the input is invalid.

@@ -41,7 +41,7 @@ _MIN_SIZE = 64
 
 
 def view(options: ViewOptions) -> None:
-    """Run one ``gpusim view`` command line.
+    """Run the command ``gpusim view``.
 
     Raises:
         GpusimError: the input is invalid, or no window or page can be opened. SimulationError and Interrupted are
@@ -132,7 +132,7 @@ def _run(options: ViewOptions) -> None:
 
 
 class _SimulationFactory:
-    """Factory that builds the simulation of a command line."""
+    """Factory that builds the simulation from the command-line options."""
 
     def __init__(self, options: RunOptions, max_dt: float | None = None) -> None:
         self._options, self._max_dt = options, max_dt
@@ -141,7 +141,7 @@ class _SimulationFactory:
         self.operator: Operator | None = None
 
     def make(self, changes: Mapping[str, Any]) -> Live:
-        """Build the simulation with some parameters changed."""
+        """Build the simulation with new values of some parameters."""
         from gpusim.viewer.window.sources import Live
 
         settings = {**self.parameters, **{name: str(value) for name, value in changes.items()}}
@@ -172,7 +172,7 @@ def _recorder(path: Path, run: RunOptions, live: Live, worlds: Sequence[int]) ->
 
 
 def _end_recording(recorder: MotionRecorder, live: Live) -> None:
-    """End the recording, because a restart may change the model."""
+    """Close the recording before a restart, because the restart may change the model."""
     live.record(None)
     recorder.close()
 

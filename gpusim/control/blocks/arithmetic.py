@@ -94,7 +94,7 @@ class Product(Signed):
     same_units = False
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the common shape, and the product or quotient of the units."""
+        """Return the common shape of the inputs, and the product or quotient of their units."""
         powers = zip(self.inputs, self.signs, strict=True)
         unit = units.product(*(units.power(inputs[port].unit, 1 if sign == "*" else -1) for port, sign in powers))
         return {"out": Kind(common_shape(inputs), unit)}
@@ -226,7 +226,7 @@ class Mux(Counted):
     count: int = 2
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the total length, and the unit if all inputs have the same unit."""
+        """Return the total length of the inputs, and their unit if all inputs have the same unit."""
         kinds = [kind.unit for kind in inputs.values()]
         same = all(units.fits(kinds[0], u) for u in kinds)
         return {"out": Kind((sum(kind.size for kind in inputs.values()),), kinds[0] if same else None)}

@@ -85,7 +85,7 @@ class Integrator(Block):
         return {"out": out}
 
     def update(self, c: Context, inputs: dict[str, Wire]) -> None:
-        """Integrate over the sample period with a constant input."""
+        """Add the integral of the input over one sample period. The input is constant during the period."""
         rate = c.tune("gain", self.gain)
         sums = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
                     c.memory["out"], inputs["in"])  # fmt: skip
@@ -93,7 +93,7 @@ class Integrator(Block):
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
-    """Store the next states a x + b u. Each component u of the wire has a separate state vector x."""
+    """Store the next state a x + b u. Each component u of the wire has a separate state vector x."""
     order = len(a)
     for k, u in enumerate(given):
         x = c.read_state(f"x{k}")
@@ -101,7 +101,7 @@ def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
 
 
 def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
-    """Return the sum of products. Omit terms with a factor of zero."""
+    """Return the sum of all products, without the terms that have a factor of zero."""
     terms = [float(f) * v for f, v in zip(factors, values, strict=True) if f != 0.0]
     return reduce(lambda p, q: p + q, terms) if terms else c.trace.constant(0.0)
 
@@ -115,7 +115,7 @@ class Linear(Block):
 
     @property
     def start(self) -> float:
-        """Output in the equilibrium state before the first sample."""
+        """Output before the first sample, when the system is in equilibrium."""
         return 0.0
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
@@ -168,7 +168,7 @@ class Lowpass(LowPassFilter):
     initial: float = 0.0
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """Return the matrices of the system. The only state is the output."""
+        """Return the matrices of the system. The state is the output."""
         return np.array([[-1.0 / self.time]]), np.array([1.0 / self.time]), np.ones(1), 0.0
 
 
@@ -181,7 +181,7 @@ class Lowpass2(LowPassFilter):
     initial: float = 0.0
 
     def system(self) -> tuple[Array, Array, Array, float]:
-        """Return the matrices of the system. The states are the output and the output's rate."""
+        """Return the matrices of the system. The states are the output and its time derivative."""
         w = 2.0 * math.pi * self.frequency
         a = np.array([[0.0, 1.0], [-w * w, -2.0 * self.damping * w]])
         return a, np.array([0.0, w * w]), np.array([1.0, 0.0]), 0.0
@@ -189,7 +189,7 @@ class Lowpass2(LowPassFilter):
 
 @block("transfer")
 class Transfer(Linear):
-    """Transfer function ``num`` / ``den``, as coefficients of polynomials in s, highest power first.
+    """Transfer function ``num`` / ``den``. Both are lists of polynomial coefficients in s, highest power first.
 
     The order of ``num`` must not exceed the order of ``den``.
     """
@@ -235,7 +235,7 @@ class Transfer(Linear):
 
 @block("delay")
 class Delay(Block):
-    """Delay of the input by ``samples`` samples (default 1) or by ``time`` seconds.
+    """Delay the input by ``samples`` samples (default 1) or by ``time`` seconds.
 
     The block rounds ``time`` to whole samples. Until the delay has passed, the output is ``initial``. If ``initial`` is
     None, the output is the first input. With ``max_time``, you can change ``time`` in each world during the simulation,
@@ -356,10 +356,10 @@ class Derivative(Block):
 class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd derivative(e), clipped to ``lower`` and ``upper``.
 
-    e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. The integral stops
-    while the output is at a bound and e would push the output past the bound. Source: conditional integration in
-    Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5. With ``measured_rate``, the input ``rate`` (rate of
-    e) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
+    e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. Anti-windup: the
+    integral is constant while the output is at a bound and e would move it past the bound. Source: conditional
+    integration in Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5. With ``measured_rate``, the input
+    ``rate`` (de/dt) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
     """
 
     kp: float = 1.0
@@ -416,7 +416,7 @@ class Pid(Block):
 
 @block("rate_limiter")
 class RateLimiter(Block):
-    """Input with a limited rate: at most ``rise`` per second up, and ``fall`` per second down (default: ``rise``)."""
+    """Limit the rate of the input: at most ``rise`` per second up, and ``fall`` per second down (default: ``rise``)."""
 
     rise: Positive
     fall: Positive | None = None

@@ -24,14 +24,14 @@ from gpusim.errors import ModelError
 from gpusim.rotations import matrix_from_quaternion
 
 HEAVY = ("mass", "com", "inertia", "armature")
-"""Keys of a joint that only the block ``inverse_dynamics`` needs."""
+"""Additional keys of a joint's dict, which only the block ``inverse_dynamics`` needs."""
 ROUNDING = 1e-15
-"""Magnitude below which an entry of a constant rotation matrix is round-off and counts as 0."""
+"""Entries of a constant rotation matrix below this magnitude are round-off errors and count as 0."""
 Vector = list[Number]
 
 
 class Frame:
-    """Joint frame on the child body: its motion, and the force and moment on the frame, in frame axes."""
+    """Joint frame on the child body, with its motion and with the force and moment on it, all in frame axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point
@@ -40,7 +40,7 @@ class Frame:
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
-        """Return the acceleration of a frame-fixed point minus the acceleration of gravity."""
+        """Return (acceleration of a point that is fixed in the frame) - (acceleration of gravity)."""
         t, w = self._t, self.angular_velocity
         first = vectors.plus(t, self.linear_acceleration, vectors.cross(t, self.angular_acceleration, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))
@@ -62,7 +62,7 @@ class Frame:
         self.moment = vectors.plus(self._t, self.moment, moment)
 
     def add_to_parent(self, parent: Frame) -> None:
-        """Add the force and moment of this frame to the previous frame."""
+        """Add the force and moment on this frame to the previous frame of the chain."""
         t, rotation = self._t, vectors.columns(self.back)
         force, moment = vectors.apply(t, rotation, self.force), vectors.apply(t, rotation, self.moment)
         parent.add(force, vectors.plus(t, moment, vectors.cross(t, self.point, force)))
@@ -97,7 +97,7 @@ def next_frame(t: Trace, parent: Frame, joint: dict[str, Any], motion: tuple[Num
 
 @block("inverse_dynamics")
 class InverseDynamics(Block):
-    """Joint torques (N m) and forces (N) of a chain for ``acceleration``, at positions ``q`` and rates ``velocity``.
+    """Joint torques (N m) and forces (N) of a chain for the joint ``acceleration``, ``velocity`` and position ``q``.
 
     :func:`gpusim.control.heavy_chain` returns ``joints``, ``tip`` and ``gravity`` (in the base frame, m/s2).
 

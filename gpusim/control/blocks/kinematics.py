@@ -1,4 +1,4 @@
-"""Kinematics blocks: chains of joints from a body to a tip, inverse kinematics, and changes of frame.
+"""Kinematics blocks: forward kinematics of chains, inverse kinematics, and transformations between frames.
 
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
@@ -28,9 +28,9 @@ from gpusim.renamed import OF_CHAINS
 from gpusim.rotations import matrix_from_quaternion
 
 PROJECTED = 1e-12
-"""Regularization of J J^T in the null-space projection, relative to the mean of its diagonal."""
+"""Regularization s in the null-space projection, as a fraction of the mean diagonal entry of J J^T."""
 _KNOWN = ("pose", "axis", "kind", "lower", "upper", "label", "start")
-"""Keys of the dict of one joint of a chain."""
+"""Keys of the dict that describes a joint of a chain."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class TipKinematics:
 def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -> None:
     """Check the joints and the tip (7,) of a chain.
 
-    Each joint is a dict with "pose" (7,), "axis" (3,), "kind" and optional keys. ``more``: additional optional keys.
+    Each joint is a dict with "pose" (7,), "axis" (3,), "kind" and optional keys. ``more`` contains additional optional
+    keys.
     """
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
         raise validate.fail(element, f"joints = {joints!r} is not a list", "take them from gpusim.control.chain(...)")
@@ -99,14 +100,14 @@ def numbers(t: Trace, values: Sequence[Number]) -> Wire:
 
 
 def check_count(kind: Kind, count: int, port: str) -> None:
-    """Check that a wire has one number per joint."""
+    """Check that the wire of an input has one number per joint."""
     if kind.size != count:
         raise ModelError(f"{port} has {kind.size} numbers, and there are {count} joints; connect one number per joint")
 
 
 @block("chain")
 class Chain(Block):
-    """Pose of the tip of a chain in the base frame, for joint positions ``q``.
+    """Forward kinematics: pose of a chain's tip in the base frame, for joint positions ``q``.
 
     :func:`gpusim.control.chain` returns ``joints`` and ``tip``. The outputs are ``position`` (3,), and the rotation
     matrix ``rotation`` row by row (9,).
@@ -135,13 +136,13 @@ class Chain(Block):
 
 @block("ik")
 class Ik(Block):
-    """Inverse kinematics: joint positions that move the tip of a chain to ``target`` in the base frame (3,), m.
+    """Inverse kinematics: joint positions that move the tip of a chain to ``target`` (3,), m, in the base frame.
 
     The block starts from ``start`` (n,) and does one iteration per sample. Without ``start``, the block starts from the
-    start pose of the model. In the null space, the joints move to ``posture`` (n,). With a ``lever`` (m), the tip also
-    rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An orientation error of 1 rad counts as much
-    as a position error of ``lever`` meters. Outputs: the joint positions ``out`` (n,), and the error ``error`` (m)
-    before the iteration.
+    start pose of the model. If the chain has redundant joints, they move towards ``posture`` (n,) in the null space.
+    With a ``lever`` (m), the tip also rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An
+    orientation error of 1 rad counts as much as a position error of ``lever`` meters. Outputs: the joint positions
+    ``out`` (n,), and the remaining distance ``error`` (m) before the iteration.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -211,7 +212,7 @@ class Ik(Block):
 
     @staticmethod
     def _add_to_diagonal(square: list[list[Number]], by: Number) -> list[list[Number]]:
-        """Return a matrix with a number added to its diagonal."""
+        """Return the matrix after adding a number to each diagonal entry."""
         return [[x + by if i == j else x for j, x in enumerate(row)] for i, row in enumerate(square)]
 
     def _rotation_error(self, t: Trace, tip: TipKinematics, inputs: dict[str, Wire]) -> list[Number]:
@@ -236,7 +237,7 @@ class Ik(Block):
 
 
 class Framed(Block):
-    """Base class of blocks that transform to or from a body frame. Inputs are position and quaternion of the body."""
+    """Base class of blocks that transform to or from a body frame. The body's position and quaternion are inputs."""
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the unit of the input."""

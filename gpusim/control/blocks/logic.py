@@ -28,7 +28,10 @@ class Logic(Block):
 
 @block("compare")
 class Compare(Logic):
-    """1 if ``a sign b`` is true, else 0. ``sign``: <, <=, >, >=, == or !=. Without a wire, the input b is ``value``."""
+    """Compare a and b: 1 if ``a sign b`` is true, else 0. ``sign``: <, <=, >, >=, == or !=.
+
+    If the input b has no wire, ``value`` replaces b.
+    """
 
     sign: str = ">"
     value: float = 0.0
@@ -151,7 +154,10 @@ class SrLatch(Logic):
 
 @block("sample_hold")
 class SampleHold(Block):
-    """Sample-and-hold: the output follows the input while ``sample`` is above one half, and is constant otherwise."""
+    """Sample-and-hold: while ``sample`` is above one half, the output follows the input.
+
+    Otherwise, the output is constant.
+    """
 
     initial: float = 0.0
     inputs = ("in", "sample")
@@ -216,7 +222,7 @@ class Counter(Block):
         return {"out": Kind((), units.NONE)}
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Count the edges of this sample."""
+        """Update the count with the rising edges in this sample."""
         c.add_states("before", [0.0, 0.0])
         c.add_state("count")
         (count,) = c.read_state("count")
@@ -236,8 +242,8 @@ class StateMachine(Block):
     """State machine: named states with transitions.
 
     The transition [from, to, port] is possible while the input ``port`` is true. The transition [from, to, seconds] is
-    possible when the state ``from`` has been active for this number of seconds. In each sample, the block executes the
-    first possible transition in the list. A transition from a state to the same state restarts ``time``.
+    possible after the state ``from`` has been active for ``seconds`` s. In each sample, the block executes the first
+    possible transition in the list. A transition from a state to itself also resets ``time`` to 0.
 
     Outputs: ``state`` is the index of the active state, counted from 0. ``time`` is the time since the last transition,
     or since the start (s). Each state also has an output, which is 1 while the state is active.

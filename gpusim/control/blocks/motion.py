@@ -1,4 +1,4 @@
-"""Motion blocks: motions from point to point, motions through via points, and sines."""
+"""Motion blocks: point-to-point motion, motion through via points, and sine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PointToPoint(Block):
 
     The move is a cubic (``order`` 3) or a quintic polynomial (``order`` 5). The quintic polynomial starts with the
     current acceleration and ends with zero acceleration. If the target changes during a move, a new move starts at once
-    with the current velocity. A new value of ``duration`` applies from the next move on.
+    with the current velocity. A new value of ``duration`` has no effect on the current move.
     """
 
     duration: Positive = 1.0
@@ -183,13 +183,13 @@ class Sine(Source):
 
 @block("project")
 class Project(Block):
-    """Projection of a vector on a direction. ``along``: the projection. ``across``: the perpendicular part (3,)."""
+    """Split a vector into ``along``, its component along a direction, and ``across`` (3,), the perpendicular vector."""
 
     inputs = ("in", "direction")
     outputs = ("along", "across")
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes and return shapes with the unit of the vector."""
+        """Check the sizes of the inputs, and return the shapes of both outputs with the unit of the vector."""
         check_sizes(inputs, {"in": 3, "direction": 3})
         return {"along": Kind((), inputs["in"].unit), "across": Kind((3,), inputs["in"].unit)}
 

@@ -17,7 +17,7 @@ from gpusim.control.trace import Num
 
 @block("limiter")
 class Limiter(Block):
-    """Input clipped to the range from ``lower`` to ``upper``. You may omit one bound."""
+    """Clip the input to the range from ``lower`` to ``upper``. You may omit one bound."""
 
     lower: float | None = None
     upper: float | None = None
@@ -36,7 +36,7 @@ class Limiter(Block):
 class DeadZone(Block):
     """Dead zone: 0 between ``lower`` and ``upper``.
 
-    Outside the bounds, the output is the signed distance to the nearer bound.
+    Outside, the output is input - ``upper`` or input - ``lower``.
     """
 
     lower: float = -0.1
@@ -50,13 +50,13 @@ class DeadZone(Block):
 
 @block("backlash")
 class Backlash(Block):
-    """Backlash (play): the output moves only after the input has moved through the ``width`` of the play."""
+    """Backlash (play): after a reversal, the output moves only when the input has moved by ``width``."""
 
     width: Positive
     initial: float = 0.0
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the output, which differs from the input by at most half of ``width``."""
+        """Return the output. It differs from the input by at most ``width`` / 2."""
         c.add_states("last", [self.initial] * c.kinds["out"].size)
         half = 0.5 * c.tune("width", self.width, least=0.0)
         out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.read_state("last"), inputs["in"], strict=True)]
@@ -128,7 +128,10 @@ class Lookup(Block):
 
 @block("lookup2d")
 class Lookup2d(Block):
-    """Bilinear table ``z`` over ``x`` (columns) and ``y`` (rows). Outside the range, the value is constant."""
+    """Bilinear interpolation in a table ``z`` with columns at ``x`` and rows at ``y``.
+
+    Outside the range, the value is constant.
+    """
 
     x: Sequence[float]
     y: Sequence[float]

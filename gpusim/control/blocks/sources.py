@@ -71,7 +71,7 @@ class Timer(Source):
 
 @block("step")
 class Step(Source):
-    """Step: ``before`` until the time ``time`` (s), then ``after``."""
+    """Step signal: ``before`` until the time ``time`` (s), then ``after``."""
 
     time: NotNegative = 0.0
     before: float = 0.0
@@ -86,7 +86,10 @@ class Step(Source):
 
 @block("ramp")
 class Ramp(Source):
-    """Ramp: ``start`` until the time ``time`` (s), then a change of ``slope`` per second until the value ``end``."""
+    """Ramp signal: ``start`` until the time ``time`` (s).
+
+    Then the value changes by ``slope`` per second, up to ``end``.
+    """
 
     slope: float = 1.0
     time: NotNegative = 0.0
@@ -132,7 +135,7 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the value at 0")
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Evaluate at the time of the sample. A repeated sequence starts again at the last time."""
+        """Evaluate at the time of the sample. With ``repeat``, the sequence starts again at the last time."""
         t = time_now(c)
         if self.repeat:
             duration = float(self.times[-1])
@@ -148,7 +151,7 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
 
 
 def check_rising(element: str, name: str, given: Any, minimum: int) -> None:
-    """Check that a list has at least ``minimum`` numbers and that the numbers increase."""
+    """Check that a list contains at least ``minimum`` numbers in increasing order."""
     count = len(given) if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) else 0
     if count < minimum:
         raise validate.fail(element, f"{name} = {given!r} has fewer than {minimum} numbers", f"give at least {minimum}")
@@ -171,11 +174,12 @@ class Input(Source):
     """Operator input: a command that a person or a program sets. The viewer shows a slider.
 
     ``label`` is the name of the command, by default the name of the block. ``keys`` are two keyboard keys (decrease,
-    increase), or one key for a ``switch`` (0 or 1). ``axis`` is a gamepad axis, or a button for a switch. The default
-    of ``lower`` is -1, or 0 for a switch. The block clips values to the range.
+    increase), or one key for a ``switch`` (0 or 1). ``axis`` names a gamepad axis, or a gamepad button for a switch.
+    The default of ``lower`` is -1, or 0 for a switch. The block clips values to the range.
 
-    The deflection is the distance from the default, divided by the range on the same side of the default. Deflections
-    below ``dead_zone`` count as 0. ``curve`` is an exponent. Exponents above 1 reduce small deflections.
+    The deflection is (value - ``default``) / (bound - ``default``), where the bound is ``lower`` or ``upper``.
+    Deflections below ``dead_zone`` count as 0. The block raises the deflection to the power ``curve``, so values above
+    1 reduce small deflections.
     """
 
     default: float = 0.0
@@ -216,7 +220,7 @@ class Input(Source):
         check_part(element, "button" if self.switch else "axis", self.axis)
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the command after applying limits, dead zone and curve."""
+        """Return the command after limits, dead zone and curve are applied."""
         lower, upper, t = self.range_lower, float(self.upper), c.trace
         x = t.limit(t.command(c.commands["out"]), lower, upper)
         if self.dead_zone == 0.0 and self.curve == 1.0:
@@ -236,10 +240,10 @@ class Input(Source):
 
 @block("noise")
 class Noise(Source):
-    """Normal random numbers with standard deviation ``sigma``, new in each sample. ``size`` > 1 gives a vector.
+    """Normal random numbers with standard deviation ``sigma``. Each sample has new numbers.
 
-    The numbers depend only on the diagram's label, the block, the seed, the world and the sample. The numbers repeat
-    after a reset.
+    ``size`` > 1 gives a vector. The numbers depend only on the diagram's label, the block, the seed, the world and the
+    sample. After a reset, the block produces the same numbers again.
     """
 
     sigma: NotNegative = 1.0
@@ -257,7 +261,7 @@ class Noise(Source):
         return {"out": Kind(() if self.size == 1 else (self.size,), units.parse(self.unit))}
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the random numbers, each from a separate stream."""
+        """Return the random numbers. Each component uses a separate random stream."""
         sigma = c.tune("sigma", self.sigma, least=0.0)
         return {"out": [sigma * c.trace.normal(self.seed) for _ in range(self.size)]}
 
@@ -284,7 +288,7 @@ class Signal(Source):
 
 @block("command")
 class Command(Block):
-    """Set a command of the simulation, clipped to the range from ``lower`` to ``upper``.
+    """Clip the input to the range from ``lower`` to ``upper``, and write it to a command.
 
     A vector sets several commands.
     """

@@ -35,21 +35,21 @@ FUNCTIONS = tuple(sorted({*_PLAIN, *_OTHER, *TRIGONOMETRY}))
 
 
 MAX_PYTHON_SIZE = 4096
-"""Maximum length of a Python function's output in one world."""
+"""Maximum number of values that a Python function returns for one world."""
 
 
 def _listed(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names as a tuple."""
+    """Convert a name or a list of names to a tuple."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 MAX_DEPTH, MAX_NUMBER = 200, 1e300
-"""Limits of a formula: maximum nesting depth and maximum number."""
+"""Limits of a formula: maximum nesting depth, and maximum magnitude of a number."""
 
 
 @block("expression")
 class Expression(Block):
-    """Formula as text, such as "kp * (a - b) if abs(a) > 0.1 else 0".
+    """Evaluate a formula, given as text such as "kp * (a - b) if abs(a) > 0.1 else 0".
 
     The formula may use arithmetic, powers, comparisons, ``and``, ``or``, ``not`` and ``x if c else y``. Constants are
     pi and inf. Functions are sin cos tan asin acos atan atan2 exp log pow sqrt abs floor round min max. The inputs of
@@ -205,7 +205,7 @@ class _Reader:
         return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
-        """Compute powers with integer exponents from 0 to 8 by products."""
+        """Compute powers with integer exponents from 0 to 8 as repeated products."""
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value <= 8:
             out = base if node.value else base * 0.0 + 1.0
             for _ in range(node.value - 1):
@@ -239,9 +239,9 @@ class _Reader:
 class Python(Block):
     """Python function ``function(time, inputs)``. ``inputs`` is a dict of arrays by input name.
 
-    The arrays and the result are (worlds,) or (worlds, n), with one entry per world in which a sample is due. A diagram
-    with a ``python`` block runs on the host. A reset of worlds does not reset variables of the function. Files do not
-    store variables of the function.
+    The arrays and the result have the shape (worlds,) or (worlds, n). They contain only the worlds in which a sample is
+    due. A diagram with a ``python`` block runs on the host. If the function keeps variables, a reset of worlds does not
+    reset them, and files do not store them.
     """
 
     function: Callable[..., Any]
