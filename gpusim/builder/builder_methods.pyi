@@ -46,7 +46,7 @@ class BuilderMethods:
         """Add a camera that moves with a body."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-        """Make two shapes collide regardless of groups and joints, optionally with their own contact material."""
+        """Make two shapes collide, regardless of groups and joints, optionally with a separate contact material."""
 
     def add_contact_sensor(self, body: int, site: int | None = None, label: str | None = None) -> int:
         """Add a sensor for all contacts of a body, for example a foot."""
@@ -73,7 +73,7 @@ class BuilderMethods:
         self, body: int, force: Vector, point: Vector | None = None, frame: str = "world",
         label: str | None = None, at: Vector | None = None, torque: Vector = (0.0, 0.0, 0.0),
     ) -> int:
-        """Apply a force and an optional torque to a body. ``sim.control[label]`` is the common factor (initially 1)."""
+        """Apply a force and an optional torque to a body. ``sim.control[label]`` scales both (initially 1)."""
 
     def add_force_sensor(self, joint: int, label: str | None = None) -> int:
         """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent."""
@@ -88,7 +88,7 @@ class BuilderMethods:
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
         vapor_pressure: float = 0.0,
     ) -> HydraulicCircuit:
-        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors with one common solve."""
+        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors, solved together."""
 
     def add_hydraulic_cylinder(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None, *,
@@ -141,7 +141,7 @@ class BuilderMethods:
         damping: float = 0.0, label: str | None = None, solver: str | None = None, at_a: Vector | None = None,
         at_b: Vector | None = None,
     ) -> int:
-        """Add a distance joint between the origins of both joint frames: a rope, a rod, or a segment of a tendon."""
+        """Add a rope, a rod, or a segment of a tendon between the origins of two joint frames."""
 
     def add_joint_fixed(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -215,7 +215,7 @@ class BuilderMethods:
         max_length: float = float("inf"), damping: float = 0.0, label: str | None = None,
         solver: str | None = None, at_a: Vector | None = None, at_b: Vector | None = None,
     ) -> int:
-        """Add a rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``, without friction."""
+        """Add a frictionless rope from a point on ``parent`` over a sphere or cylinder to a point on ``child``."""
 
     def add_latch(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -294,14 +294,14 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a barrel about the origin with axis z: a roller whose profile is an arc of radius ``arc_radius``."""
+        """Add a barrel with axis z, centered at the origin: a roller whose profile is an arc of ``arc_radius``."""
 
     def add_shape_box(
         self, body: int, half_extents: Vector, xform: Transform | None = None, material: Material | None = None,
         label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
-        """Add a box about the shape frame's origin with edges along its axes."""
+        """Add a box centered at the shape frame's origin, with edges along the frame's axes."""
 
     def add_shape_capsule(
         self, body: int, radius: float, half_length: float, xform: Transform | None = None,
@@ -322,14 +322,14 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a cylinder with axis z about the shape frame's origin."""
+        """Add a cylinder with axis z, centered at the shape frame's origin."""
 
     def add_shape_ellipsoid(
         self, body: int, semi_axes: Vector, xform: Transform | None = None, material: Material | None = None,
         label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
-        """Add an ellipsoid about the shape frame's origin."""
+        """Add an ellipsoid centered at the shape frame's origin."""
 
     def add_shape_height_field(
         self, body: int, heights: Any, spacing: Vector = (1.0, 1.0), base: float | None = None,
@@ -351,7 +351,7 @@ class BuilderMethods:
         density: float | None = None, max_vertices: int = 256, color: Any = None, convex: str = "hull",
         max_parts: int = 32,
     ) -> int:
-        """Add the convex hull of a mesh, or hulls of its convex parts."""
+        """Add a mesh as one convex hull, or split it into convex parts."""
 
     def add_shape_plane(
         self, body: int = -1, xform: Transform | None = None, material: Material | None = None,
@@ -364,14 +364,14 @@ class BuilderMethods:
         label: str | None = None, group: int | str = 1, mask: int = 4294967295, density: float | None = None,
         color: Any = None,
     ) -> int:
-        """Add a sphere about the shape frame's origin."""
+        """Add a sphere centered at the shape frame's origin."""
 
     def add_shape_superellipsoid(
         self, body: int, semi_axes: Vector, exponents: Vector, xform: Transform | None = None,
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a superellipsoid about the shape frame's origin."""
+        """Add a superellipsoid centered at the shape frame's origin."""
 
     def add_shape_triangle_mesh(
         self, body: int, mesh: Any, scale: float | Vector = 1.0, xform: Transform | None = None,
@@ -385,7 +385,7 @@ class BuilderMethods:
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a wheel: a disk with a round edge and axle z. It has one contact point with a convex shape."""
+        """Add a wheel: a disk with a round edge and axle z. The wheel touches a convex shape at one contact point."""
 
     def add_site(
         self, body: int, xform: Transform | None = None, label: str | None = None, at: Anchor | None = None,
@@ -397,7 +397,7 @@ class BuilderMethods:
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
-        """Add a tendon along a path of points, spheres and cylinders, without friction (MuJoCo's spatial tendon)."""
+        """Add a frictionless tendon along a path of points, spheres and cylinders (MuJoCo's spatial tendon)."""
 
     def add_spring(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None,
@@ -412,7 +412,7 @@ class BuilderMethods:
         limit_upper: float = float("inf"), damping: float = 0.0, friction: float = 0.0, armature: float = 0.0,
         limit_restitution: float = 0.0, label: str | None = None, solver: str | None = None,
     ) -> int:
-        """Add a tendon: a weighted sum of joint coordinates, as a coordinate for actuators, limits and friction."""
+        """Add a tendon: a weighted sum of joint coordinates, on which actuators, limits and friction can act."""
 
     def add_terrain(
         self, source: Any, cell: float | Vector | None = None, size: float | Vector | None = None,
@@ -426,7 +426,7 @@ class BuilderMethods:
         """Apply a torque to a body. ``sim.control[label]`` scales the torque (initially 1)."""
 
     def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-        """Add an ideal motor without inertia and lag. The torque does not depend on the speed."""
+        """Add an ideal motor without inertia or lag. The torque does not depend on the speed."""
 
     def add_torsion_spring(
         self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
