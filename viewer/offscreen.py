@@ -46,11 +46,11 @@ class Offscreen(Closing):
         width, height: picture size (pixels), 1 to 8192.
         camera: see :meth:`look`. Default: a camera that shows everything.
         quality: "auto" (depends on the renderer's name), "high", "medium" or "software".
-        max_worlds: number of worlds to draw next to each other, starting with the first.
+        max_worlds: maximum number of worlds to draw next to each other. The first worlds are drawn.
         worlds: indices or mask of the worlds to draw. ``worlds`` replaces ``max_worlds``.
-        overlays: one name or several names of overlays (docs/guides/viewer.md).
-        glass: if True, draw world shapes that hide bodies as glass. Depth and segmentation ignore glass shapes. With
-            ``glass=False``, world shapes hide bodies.
+        overlays: name of one overlay, or names of several overlays (docs/guides/viewer.md).
+        glass: if True, draw a world shape as glass while it hides bodies. Depth and segmentation ignore glass shapes.
+            With ``glass=False``, world shapes hide bodies.
         decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
             visuals. Decorations are in color, depth and segmentation images. With ``decoration=False``, draw only
             shapes, visuals, ropes and rods.
@@ -60,7 +60,7 @@ class Offscreen(Closing):
     Attributes:
         worlds: indices of the worlds that are drawn.
         stage: stage with all drawn objects.
-        camera: camera of the next picture, without the motion that follows a body.
+        camera: camera of the next picture, before :meth:`follow` moves it with a body.
         timings: times for the overlay "profile".
         sketches: functions with the arguments Frame and Canvas (``gpusim.viewer.overlays``) that draw over the
             pictures.
@@ -184,7 +184,7 @@ class Offscreen(Closing):
         return self._painting.image()
 
     def depth(self) -> Array:
-        """Return distances along the view axis, float32 (height, width), m, inf for pixels without an object.
+        """Return the depth of each pixel along the view axis, float32 (height, width), m, or inf without an object.
 
         The picture includes planes of the model. The picture excludes the floor that the viewer adds, and objects with
         an opacity below 0.5.

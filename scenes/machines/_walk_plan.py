@@ -4,8 +4,8 @@ The center of mass c, at the constant height z above the sole, moves as a linear
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-p is the zero-moment point and g is the gravity (Kajita and Tani 1991). Finite differences on a time grid give a
-tridiagonal system. A few iterations correct p for the masses of the swinging legs.
+p is the zero-moment point and g is the gravity (Kajita and Tani 1991). On a time grid, finite differences turn this
+equation into a tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), SI units, in the world frame.
 """
@@ -32,13 +32,13 @@ THIGH = SHIN = 0.32
 GRID = 0.01
 """Time step of the plan, s."""
 INWARDS = 0.012
-"""Inward offset of the zero-moment point from a sole's center in single support, m."""
+"""In single support, offset of the zero-moment point from the sole's center towards the center line, m."""
 LIFT = 0.05
-"""Maximum height of a swinging foot above the old or new footprint (the higher of the two), m."""
+"""Maximum height of a swinging foot above the higher one of its two footprints (start and end of the step), m."""
 CORRECTIONS = 6
 """Number of iterations that correct the zero-moment point for all masses."""
 DIGITS = 10
-"""Number of decimals of the plan. Rounding gives the same plan on all processors."""
+"""Number of decimals to which the plan is rounded, so that all processors give the same plan."""
 LEG = ("hip1", "hip2", "thigh", "shin", "ankle", "foot")
 
 
@@ -52,7 +52,7 @@ class Footprint:
     yaw: float
 
     def ahead(self, length: float, aside: float, rotation: float) -> Footprint:
-        """Return the footprint, moved by ``length`` forward and ``aside`` to the left (m) and rotated (rad)."""
+        """Return this footprint, shifted by ``length`` forward and ``aside`` to the left (m), and rotated (rad)."""
         c, s = math.cos(self.yaw), math.sin(self.yaw)
         return replace(
             self, x=self.x + c * length - s * aside, y=self.y + s * length + c * aside, yaw=self.yaw + rotation
@@ -61,7 +61,7 @@ class Footprint:
 
 @dataclass(frozen=True)
 class Step:
-    """Swing of a foot between two footprints and two times."""
+    """One step: a foot swings from footprint ``start`` to ``end``, between the times ``begins`` and ``ends`` (s)."""
 
     side: str
     start: Footprint
@@ -72,12 +72,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Pace:
-    """Durations of a step in single and double support (s)."""
+    """Time settings of the walk (s). A step lasts ``single`` in single support, plus ``double`` in double support."""
 
     single: float = 0.6
     double: float = 0.2
     first: float = 1.2
-    """Start of the first step."""
+    """Time before the first step."""
     rest: float = 1.8
     """Time after the last step."""
 
@@ -103,7 +103,7 @@ class Plan:
 
 
 def feet_at(middle: Footprint) -> dict[str, Footprint]:
-    """Return the footprints to the left and right of a point on the center line."""
+    """Return the footprints of feet that are next to each other, left and right of ``middle`` on the center line."""
     return {side: middle.ahead(0.0, sign * SPACE, 0.0) for side, sign in SIDES}
 
 
@@ -191,7 +191,7 @@ def _supports(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the zero-moment point: on the supporting sole, or in motion between the soles."""
+    """Return the zero-moment point: on the sole in single support, moving to the next sole in double support."""
     at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
@@ -206,7 +206,7 @@ def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
 
 
 def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the ground height under the body: mean height of the two footprints, with smooth transitions."""
+    """Return the ground height under the body: mean height of the two current footprints, with smooth transitions."""
     level = np.zeros_like(time)
     for step in steps:
         phase = (time - step.begins) / (step.ends + pace.double - step.begins)
@@ -282,7 +282,7 @@ def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
 
 
 def _centers(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> list[tuple[float, Array]]:
-    """Return the masses and their positions (samples, 3)."""
+    """Return pairs of a mass (kg) and its positions (samples, 3): the upper body, then the links of both legs."""
     body = _yawed(pelvis[:, 3])
     centers = [(masses.upper, pelvis[:, :3] + body @ masses.upper_com)]
     for side, sign in SIDES:

@@ -42,13 +42,13 @@ WHEEL_MASS, WHEEL_INERTIA = 3.0, (0.04, 0.02, 0.02)
 SPEED = 0.6
 """Speed of the commanded wheel angle, rad/s."""
 START_TIME, MIN_RETURN_TIME, SETTLING_TIME = 1.0, 5.0, 1.3
-"""Start of the rotation, earliest start of the return, and settling time after each motion, s."""
+"""Start of the outward motion, earliest start of the return motion, and settling time after each motion, s."""
 GRAVITY, DEGREES = 9.81, 180.0 / math.pi
 HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
 COMPLIANCE = 2e-3
-"""Gain from the wrist force component without work to the speed of a hand's target, m/(N s)."""
+"""Speed of a hand's target divided by the wrist force that does no work on the wheel, m/(N s)."""
 HALF_WIDTH = 0.09 + FOOT[1]
-"""Half of the total width of the two soles, m."""
+"""Half of the distance between the outer edges of the two soles, m."""
 BALANCED_TIME = 0.5
 """End of the initial balancing, s."""
 
@@ -103,7 +103,7 @@ def build(
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a run (s): intervals of constant speed (outward and return motion), start of the return, and end."""
+    """Times of a run (s): intervals of constant speed (outward, return), start of the return motion, end of the run."""
 
     motions: tuple[tuple[float, float], tuple[float, float]]
     back: float
@@ -137,7 +137,7 @@ def _holding_posture(center: tuple[float, float, float], radius: float) -> tuple
 
 
 def _solve_arm(posture: Posture, pelvis: Transform, s: str, target: np.ndarray) -> None:
-    """Change an arm's joint angles in ``posture`` so that the grip is at ``target``."""
+    """Change the joint angles of one arm in ``posture``, so that the arm's grip reaches ``target``."""
     hand, names = f"{s}_hand", ARMS[s]
     start = np.array([posture.get(name, 0.0) for name in names])
 
@@ -234,7 +234,7 @@ def _add_arm(
 
 
 def _add_balance(d: Diagram) -> None:
-    """Add signals for display: center of pressure, its distance from the edge of the soles, load of the drives."""
+    """Add display signals: center of pressure, its distance from the edge of the soles, and load of the drives."""
     for s, _y in SIDES:
         d.add("signal", f"{s}_ground", signal=f"sensor.{s}_foot.force")
         d.connect(f"{s}_ground", d.add("select_element", f"{s}_load", index=2))
@@ -277,14 +277,14 @@ def _checks(turn: float, friction: float, radius: float) -> list[Check]:
 
 
 def off(run: Recording, turn: float) -> tuple[float, float]:
-    """Return the errors of the wheel angle (rad) just before the return motion, and at the end."""
+    """Return two errors of the wheel angle (rad): just before the return motion, and at the end of the run."""
     angle = run["joint.wheel.position"]
     before_return = at(run, "joint.wheel.position", Times.of(turn).back - 0.1)
     return float(np.abs(before_return - turn).max()), float(np.abs(angle[-1]).max())
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
-    """Return the maximum relative error of a wrist's mean force. The expected force is friction/(2 radius)."""
+    """Return the maximum relative error of a wrist's mean force, compared with friction/(2 radius)."""
     expected, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
     for (begin, end), sign in zip(Times.of(turn).motions, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)
@@ -295,12 +295,12 @@ def push_off(run: Recording, turn: float, friction: float, radius: float) -> flo
 
 
 def slip(run: Recording) -> float:
-    """Return the maximum distance (m) of a sole from its position after the initial balancing."""
+    """Return the maximum displacement (m) of a sole since the end of the initial balancing."""
     settled = run["time"] > BALANCED_TIME
     feet = [run[f"site.{s}_sole.position"][settled] for s, _y in SIDES]
     return max(float(np.linalg.norm(foot - foot[0], axis=-1).max()) for foot in feet)
 
 
 def min_margin(run: Recording) -> float:
-    """Return the minimum distance (m) of the center of pressure from the soles' edge after the initial balancing."""
+    """Return the minimum distance (m) between center of pressure and edge of the soles, after the initial balancing."""
     return float(run["diagram.robot.margin"][run["time"] > BALANCED_TIME].min())

@@ -23,19 +23,19 @@ from gpusim.scenes.machines._walk_plan import DIGITS, LEG, Pace, Plan, footprint
 
 NAME = "biped_walk"
 STANDING_BEND = 0.4
-"""Bend of hips and ankles in the standing posture, rad. Knees have twice this bend."""
+"""Bending angle of hips and ankles in the standing posture, rad. The knees bend by twice this angle."""
 STEPS_TO_BOARD = 2
-"""Index of the step on the board, counted from the end of the flat steps."""
+"""Index of the step onto the board. The first step after the ``steps`` of :func:`build` has the index 0."""
 STEPS_TO_BEND, STEPS_TO_PUSH, BEND_STEPS = 5, 4, 6
-"""Indices of the first step of the bend and of the pushed step, counted in the same way, and steps in the bend."""
+"""Index of the first step in the bend, index of the pushed step (as above), and number of steps in the bend."""
 MIN_PUSH = 30.0
 """Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_DELAY = 0.2, 0.2
-"""Duration of the push, and its delay after the start of a step, s."""
+"""Duration of the push, and time from the start of the pushed step to the push, s."""
 BOARD = (0.13, 0.065)
 """Half of the board's length and width, m."""
 SUPPORT_FORCE, CONTACT_SETTLING = 25.0, 0.02
-"""Minimum force on a supporting sole (N), and settling time after ground contact (s)."""
+"""Force above which a sole supports the robot (N), and settling time after ground contact (s)."""
 ITERATIONS = 16
 """Number of iterations of the contact solver."""
 TARGET_RANGE = 0.6
@@ -212,7 +212,7 @@ def _checks(plan: Plan) -> list[Check]:
 
 
 def _stands_on(times: tuple[float, float], board: float) -> Check:
-    """Return a check of the left foot's height on the board."""
+    """Return a check that the left foot has the height of the board."""
 
     def passes(run: Recording) -> bool:
         height = run["site.l_sole.position"][np.argmin(np.abs(run["time"] - 0.5 * sum(times))), :, 2]
@@ -222,7 +222,7 @@ def _stands_on(times: tuple[float, float], board: float) -> Check:
 
 
 def _comes_back(pushed: float) -> Check:
-    """Return a check of the DCM error after a push: above 15 mm first, below 15 mm after 2 s."""
+    """Return a check that a push causes a DCM error above 15 mm, and that the error is below 15 mm after 2 s."""
 
     def passes(run: Recording) -> bool:
         time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
@@ -237,7 +237,7 @@ def _lean(run: Recording) -> np.ndarray:
 
 
 def _touched(plan: Plan, run: Recording) -> float:
-    """Return the maximum force on a foot in the middle half of its swings, N."""
+    """Return the maximum force (N) on a swinging foot, without the first and the last quarter of each swing."""
     time, max_force = run["time"], 0.0
     for step in plan.steps:
         quarter = 0.25 * (step.ends - step.begins)
@@ -264,7 +264,7 @@ def off_end(plan: Plan, run: Recording) -> float:
 
 
 def off_turn(plan: Plan, run: Recording) -> float:
-    """Return the final direction error (rad) of the line between the soles."""
+    """Return the error (rad) in the final direction of the line between the soles."""
     x, y = (run["site.l_sole.position"] - run["site.r_sole.position"])[-1, :, :2].T
     yaw = plan.pelvis[-1, 3]
     along = -np.sin(yaw) * x + np.cos(yaw) * y
@@ -283,7 +283,7 @@ def _stances(plan: Plan, side: str, end: float) -> list[tuple[float, float]]:
 
 
 def off_footprints(plan: Plan, run: Recording) -> float:
-    """Return the maximum horizontal distance (m) of a sole from its footprint, halfway through its stance."""
+    """Return the maximum horizontal distance (m) of a sole from its planned footprint, at the middle of each stance."""
     time, max_distance = run["time"], 0.0
     for s, _ in SIDES:
         prints = [step.end for step in plan.steps if step.side == s]
@@ -296,7 +296,7 @@ def off_footprints(plan: Plan, run: Recording) -> float:
 
 
 def late(plan: Plan, run: Recording) -> float:
-    """Return the maximum delay (s) between planned landing and ground contact of a foot, or inf without contact."""
+    """Return the maximum delay (s) of a foot's ground contact after the planned landing, or inf without contact."""
     return max((begins - begin for begin, begins, _ in _actual_stances(plan, run)), default=math.inf)
 
 
@@ -306,7 +306,7 @@ def slip(plan: Plan, run: Recording) -> float:
 
 
 def _actual_stances(plan: Plan, run: Recording) -> list[tuple[float, float, float]]:
-    """Return planned start (s), actual start (s) and slip (m) of all stances in all worlds."""
+    """Return (planned start (s), actual start (s), slip (m)) of each stance in each world."""
     time, stances = run["time"], []
     for s, _ in SIDES:
         loaded, positions = run[f"diagram.robot.{s}_bearing"] > SUPPORT_FORCE, run[f"site.{s}_sole.position"][..., :2]

@@ -114,7 +114,7 @@ def _operated_checks(tracks: bool) -> list[Check]:
         return all(not run[f"valve.{name}.command"][early].any() for name in (*LEVERS, "swing"))
 
     def ends_softly(run: Recording) -> bool:
-        """Check that the boom's cylinder stops slowly near the end of its stroke."""
+        """Check that the boom cylinder slows down and stops 2 to 40 mm before the end of its stroke."""
         position = run["cylinder.boom_cylinder.position"][(run["time"] > 1.0) & (run["time"] < 4.4), 0]
         return bool(STROKES["boom"] - 0.04 < position[-1] < STROKES["boom"] - 2e-3 and np.ptp(position[-10:]) < 5e-3)
 
@@ -124,7 +124,7 @@ def _operated_checks(tracks: bool) -> list[Check]:
         return bool(run["joint.swing.position"].max() > 0.3 and min(strokes) > 0.05)
 
     def rests(run: Recording) -> bool:
-        """Check that the cylinders hold their positions and the swing is braked after the release of the levers."""
+        """Check that cylinders and swing hold their positions after the operator releases the levers."""
         late = (run["time"] > 6.2) & (run["time"] < 6.75)
         still = all(np.ptp(run[f"cylinder.{name}_cylinder.position"][late]) < 3e-3 for name in LEVERS)
         return bool(
@@ -148,7 +148,7 @@ def _operated_checks(tracks: bool) -> list[Check]:
 
 
 def _operator(machine: Excavator) -> Callable[[gpusim.Simulation, float], None]:
-    """Return the commands of an operator who follows WAYPOINTS by proportional control."""
+    """Return a schedule: an operator follows WAYPOINTS by proportional control."""
     times = [point[0] for point in WAYPOINTS]
     strokes = np.array([_strokes(machine, *point[1:4]) for point in WAYPOINTS])
     tables = [Schedule(list(zip(times, column, strict=True))) for column in strokes.T]
@@ -166,7 +166,7 @@ def _operator(machine: Excavator) -> Callable[[gpusim.Simulation, float], None]:
 
 
 def _strokes(machine: Excavator, x: float, z: float, angle: float) -> list[float]:
-    """Return the strokes of the three cylinders for a tip position (x, z) and angle (degrees)."""
+    """Return the strokes (m) of the three cylinders for a bucket tip position (x, z) and angle (degrees)."""
     arm = machine.arm
     angles = joint_angles(x, z, math.radians(angle))
     rotations = {name: value - arm.links[name].pose for name, value in zip(LEVERS, angles, strict=True)}
@@ -193,13 +193,13 @@ def _checks(machine: Excavator, stones: int) -> list[Check]:
     static_forces = machine.arm.static().forces
 
     def holds(run: Recording) -> bool:
-        """Compare the mean cylinder forces before the arm moves with the forces from virtual work."""
+        """Check the mean cylinder forces at rest against the forces from the principle of virtual work."""
         early = (run["time"] > 0.4) & (run["time"] < 1.0)
         means = {name: run[f"cylinder.{name}_cylinder.force"][early].mean(axis=0) for name in static_forces}
         return all(near(means[name], force, 50.0 + 0.04 * abs(force)) for name, force in static_forces.items())
 
     def follows(run: Recording) -> bool:
-        """Check the strokes at the last waypoint."""
+        """Check that the cylinders reach the strokes of the last waypoint."""
         ends = zip(LEVERS, _strokes(machine, *WAYPOINTS[-1][1:4]), strict=True)
         return all(near(at(run, f"cylinder.{name}_cylinder.position", DURATION), end, 5e-3) for name, end in ends)
 
@@ -210,12 +210,12 @@ def _checks(machine: Excavator, stones: int) -> list[Check]:
         )
 
     def dumps(run: Recording) -> bool:
-        """Check that at least three stones are next to the trench at the end."""
+        """Check that at the end, at least three stones are next to the trench."""
         positions = np.stack([run[f"body.stone{k}.position"][-1] for k in range(stones)])
         return bool(np.all(np.sum(positions[..., 1] > 0.8, axis=0) >= 3))
 
     def calm(run: Recording) -> bool:
-        """Check that the kinetic energy is below 2 kJ, so that no body flies away."""
+        """Check that no body flies away: the kinetic energy stays below 2 kJ."""
         energy = run["sim.kinetic_energy"]
         return bool(np.all((energy >= 0.0) & (energy < 2000.0)))
 

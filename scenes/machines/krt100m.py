@@ -46,7 +46,7 @@ MOTOR = m.DcMotor(TORQUE / GEAR, FREE_SPEED * GEAR, 0.02, gear_ratio=GEAR)
 VISCOSITY = 40.0
 """Viscosity of the coupling between front and rear wheels, N m s/rad."""
 STICK, RELEASE_TIME = 0.8, 5.5
-"""Stick deflection with ``control="diagram"``, and time of its release, s."""
+"""Stick deflection with ``control="diagram"``, and time at which the driver releases the stick, s."""
 WHEELS = ("fl", "fr", "rl", "rr")
 TRAILER_WHEELS = ("tl", "tr")
 
@@ -179,7 +179,7 @@ def _crosses(run: Recording) -> bool:
 
 
 def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
-    """Check that the front arms move far enough and that all arms stay within their limits."""
+    """Check that the front suspension arms move far enough, and that all arms stay within their limits."""
     margins = [(run[name].min() - low, high - run[name].max()) for name, (low, high) in limits.items()]
     within = np.min(margins) > -1e-3
     left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
@@ -187,7 +187,7 @@ def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
 
 
 def _cruises(run: Recording) -> bool:
-    """Check that the mean speed, obstacles included, is within 3 % of the commanded speed."""
+    """Check that the mean speed between 3 s and the release of the stick differs from the command by less than 3 %."""
     steady = (run["time"] > 3.0) & (run["time"] < RELEASE_TIME)
     return bool(abs(run["diagram.driver.speed"][steady].mean() / asked_speed(STICK) - 1.0) < 0.03)
 
@@ -204,7 +204,7 @@ def _parks(run: Recording) -> bool:
 def _add_ground(
     b: gpusim.ModelBuilder, obstacle: str, height: float, ground: gpusim.Transform, material: gpusim.Material
 ) -> None:
-    """Add a plane, and the obstacle in the path of the left wheels."""
+    """Add the ground plane, and the obstacle in the path of the left wheels."""
     b.add_shape_plane(-1, xform=ground, material=material, label="ground")
     lateral = 0.5 * TRACK
     if obstacle in ("kerb", "step"):
@@ -219,13 +219,13 @@ def _add_ground(
 
 
 def _tire(load: float) -> gpusim.Material:
-    """Return the tire material of a wheel for a load (N)."""
+    """Return the tire material of a wheel that carries a load (N)."""
     law = gpusim.Tire((ALONG * load, ACROSS * load), 0.15, RADIAL_STIFFNESS, 1000.0, 1.0, ROLLING, WIDTH)
     return gpusim.Material(friction=1.0, law=law)
 
 
 def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
-    """Return the initial ground forces (N) on a front, a rear and a trailer wheel."""
+    """Return the initial ground forces (N) on one front wheel, one rear wheel and one trailer wheel."""
     corner = WHEEL_MASS + HUB_MASS
     tongue = TRAILER_MASS * TRAILER_COM[0] / (HITCH_X - TRAILER_X) if trailer else 0.0
     axle = 2.0 * (corner + LOWER_MASS + UPPER_MASS)
@@ -299,7 +299,7 @@ def _add_wheel(b: gpusim.ModelBuilder, corner: m.Suspension, load: float) -> m.W
 
 
 def _coordinates(wheels: tuple[str, ...]) -> list[str]:
-    """Return the position signals of the suspensions, which increase with wheel height."""
+    """Return the names of signals for the suspension positions. A higher wheel has a larger position."""
     return [f"joint.{name}_{'travel' if name in TRAILER_WHEELS else 'lower'}.position" for name in wheels]
 
 

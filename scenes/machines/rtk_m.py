@@ -36,7 +36,7 @@ STEP, HALF = 1.7, (3.0, 2.5)
 STROKES = {"boom": 0.42, "jib": 0.4, "stick": 0.36, "bucket": 0.3}
 OPERATED_DURATION = 8.0
 OPERATED = ("*_drive", "leg_*", "swing", "swing_brake", *STROKES)
-"""Commands of the operator."""
+"""Names of the commands that the operator sets."""
 
 
 def build(
@@ -136,7 +136,7 @@ def _operated_checks() -> list[Check]:
 
 
 def _operator(machine: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
-    """Return the commands of an operator who drives the robot, and moves its arm by proportional control."""
+    """Return a schedule: an operator drives the robot, then moves the arm by proportional control."""
     speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOPPED - 0.5, SPEED), (STOPPED, 0.0)])
     legs = Schedule([(STOPPED + 0.3, 0.0), (LEGS_OUT, LEG_TRAVEL if outriggers else 0.0)])
     swing = Schedule([(LEGS_OUT, 0.0), (ARM_OUT - 0.7, SWING_ANGLE)])
@@ -198,12 +198,12 @@ def _checks(step: float) -> list[Check]:
         )
 
     def reaches(run: Recording) -> bool:
-        """Check the swing angle before loading."""
+        """Check the swing angle of the arm before the load is applied."""
         t = np.argmin(np.abs(run["time"] - ARM_OUT))
         return bool(np.all(np.abs(run["joint.swing.position"][t] - SWING_ANGLE) < 0.05))
 
     def stands(run: Recording) -> bool:
-        """Check that the tilt is less than 3 degrees under the load."""
+        """Check that the robot tilts by less than 3 degrees under the load."""
         tilts = tilt(run["body.chassis.orientation"])[(run["time"] > LOADED) & (run["time"] < UNLOADED)]
         return bool(np.all(tilts < math.radians(3.0)))
 

@@ -1,1 +1,1 @@
-"""Mechanisms and test rigs: loops, cranes, motors, arms."""
+"""Mechanisms and test rigs: linkages, cranes, motors, robot arms."""

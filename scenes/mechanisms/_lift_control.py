@@ -19,19 +19,19 @@ MAX_ERROR, ERROR_TIME, MAX_PRESSURE_RATIO = 0.02, 0.3, 1.2
 def lift_control(
     stroke: float, position: float, speed: float, overlap: float, supply: float, pressure: float, stiffness: float
 ) -> Diagram:
-    """Return the control with the inputs ``height`` (m), ``stop`` (valve closed, rod braked) and ``confirm``.
+    """Return the control, with the inputs ``height`` (m), ``stop`` and ``confirm``.
 
-    ``confirm`` resets the alarms.
+    ``stop`` closes the valve and brakes the rod. ``confirm`` resets the alarms.
 
     Args:
         stroke: stroke of the piston (m).
         position: initial position of the piston (m).
         speed: speed of the load with the valve fully open (m/s). The maximum speed of the setpoint is half of
             ``speed``.
-        overlap: overlap of the spool, as a fraction of its travel.
+        overlap: overlap of the spool, as a fraction of the spool's travel.
         supply: supply pressure (Pa).
         pressure: initial pressure in chamber A (Pa).
-        stiffness: sqrt(mass bulk_modulus / volume) of load and chamber A (Pa s/m).
+        stiffness: sqrt(mass of the load * bulk modulus / volume of chamber A) (Pa s/m).
     """
     d = Diagram("lift_control")
     d.add("input", "height", default=position, lower=0.0, upper=stroke, unit="m", keys=("S", "W"))
@@ -71,7 +71,7 @@ def _add_damping(d: Diagram, pressure: float, gain: float) -> None:
 
 
 def _add_alarms(d: Diagram, supply: float) -> None:
-    """Add the lamps ``late`` (position error) and ``high`` (pressure), with a reset by ``confirm``."""
+    """Add the alarm lamps ``late`` (position error) and ``high`` (pressure). The input ``confirm`` resets the lamps."""
     d.connect("error", d.add("abs", "gap"))
     d.connect("gap", d.add("compare", "far", value=MAX_ERROR)["a"])
     d.connect("far", d.add("logic", "near", operation="not"))

@@ -35,11 +35,11 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 
 @dataclass(frozen=True)
 class Link:
-    """Link, with its Denavit-Hartenberg frame at the far joint.
+    """Link of the arm. Its Denavit-Hartenberg frame is at the joint to the next link.
 
-    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the near joint to the link's frame. ``limit`` (N m)
-    is the maximum effort of the near joint. ``radius`` and ``length`` (m) are the size of a cylinder for the inertia.
-    ``along`` is the index of the frame axis along the cylinder.
+    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the link's joint (the joint to the previous link) to
+    this frame. ``limit`` (N m) is the maximum effort of the link's joint. ``radius`` and ``length`` (m) are the size of
+    the cylinder that defines the inertia. ``along`` is the index (0 to 2) of the cylinder's axis.
     """
 
     name: str
@@ -56,12 +56,12 @@ class Link:
 
     @property
     def link_frame(self) -> Transform:
-        """Transform from the near joint's frame (at angle zero) to the link's frame."""
+        """Transform from the frame of the link's joint (at angle zero) to the link's frame."""
         return Transform((self.a, 0.0, self.d), (math.sin(0.5 * self.alpha), 0.0, 0.0, math.cos(0.5 * self.alpha)))
 
     @property
     def inertia(self) -> Vector:
-        """Inertia of the cylinder (kg m2)."""
+        """Principal moments of inertia of the cylinder (kg m2)."""
         r2, axial = self.radius**2, 0.5 * self.mass * self.radius**2
         moments = [self.mass * (3.0 * r2 + self.length**2) / 12.0] * 3
         moments[self.along] = axial
@@ -88,7 +88,7 @@ GREY, BLUE, ORANGE = (0.62, 0.65, 0.68), (0.25, 0.5, 0.68), (0.95, 0.5, 0.1)
 
 
 def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
-    """Add the arm on the floor, with a motor per joint, a ``load`` (kg) in the tool, and the site ``tool``.
+    """Add the arm on the floor, with one motor per joint, a load of ``load`` kg in the tool, and the site ``tool``.
 
     Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``, with the manufacturer's zero positions.
     """
@@ -125,7 +125,7 @@ def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
 
 
 def _draw(b: ModelBuilder, body: int, link: Link) -> None:
-    """Add visuals: tubes along the link and along the axes of its joints."""
+    """Add visuals of a link: tubes along the link and along the axes of its two joints."""
     half, color = math.sqrt(0.5), BLUE if link.motor is LARGE else GREY
     if link.a:
         offset = link.com[2] + 0.02

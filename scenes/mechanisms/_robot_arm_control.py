@@ -27,11 +27,11 @@ MAX_ACCELERATION, FILTER_FREQUENCY = 1.0, 4.0
 APPROACH = 1.0
 """Duration of the motion from home to the path and back, s."""
 LEVER, DAMPING = 0.3, 3e-3
-"""Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
+"""Inverse kinematics: weight of rotation relative to translation (m/rad), and damping factor of the least squares."""
 NO_FILTER = 1e-6
 """Filter time of derivatives, s."""
 DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"
-"""Motor voltage divided by its maximum, from the limited effort and the back-EMF."""
+"""Expression for the motor voltage divided by its maximum. The terms are the limited effort and the back-EMF."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Path:
         return 0.5 * self.side * np.stack([np.sin(2.0 * phase), np.sin(phase)], axis=-1)
 
     def distance(self, points: np.ndarray) -> np.ndarray:
-        """Return the distance (m) of points (n, 3) in the world frame from the path."""
+        """Return the distances (m) between the path and points (n, 3) in the world frame."""
         local = (points - np.asarray(self.plane.position)) @ self.plane.matrix()
         if self.kind == "square":
             excess = np.abs(local[:, :2]) - self.straight
@@ -111,7 +111,7 @@ def arm_control(
 
 
 def _add_progress(d: Diagram) -> None:
-    """Add the progress from the home position to the path, and the distance along the path."""
+    """Add blocks for the progress from home to the path (0 to 1), and for the distance traveled along the path."""
     d.connect("start", d.add("compare", "goes", sign=">", value=0.5)["a"])
     d.connect("goes", d.add("point_to_point", "share", duration=APPROACH))
     d.add("expression", "wish", text="goes * done * speed", unit="m/s")
@@ -123,7 +123,7 @@ def _add_progress(d: Diagram) -> None:
 
 
 def _add_path(d: Diagram, path: Path) -> None:
-    """Add the point on the path, and the commanded tool position."""
+    """Add blocks for the current point of the path, and for the commanded tool position."""
     if path.kind == "square":
         quarter, arc = 0.25 * path.length, 0.5 * math.pi * path.corner
         d.connect("way", d.add("expression", "side", text=f"floor(s / {quarter!r})"))
@@ -152,7 +152,7 @@ def _add_path(d: Diagram, path: Path) -> None:
 
 
 def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np.ndarray) -> None:
-    """Add the inverse kinematics, with velocity and acceleration by central differences."""
+    """Add the inverse kinematics. Central differences give the desired joint velocities and accelerations."""
     start = [float(x) for x in posture]
     d.add("constant", "rest", value=start)
     d.add("constant", "orientation", value=[float(x) for x in path.home.rotation])
@@ -179,7 +179,7 @@ def _add_reference(d: Diagram, links: dict[str, object], path: Path, posture: np
 
 
 def _add_computed_torque(d: Diagram, b: ModelBuilder, load: float) -> None:
-    """Add the desired acceleration, and the efforts from the inverse dynamics."""
+    """Add blocks for the desired joint accelerations, and for the efforts from inverse dynamics."""
     d.connect(
         "behind", d.add("integrator", "sum", gain=DECAY_RATE**3, initial=[0.0] * len(LINKS), lower=-50.0, upper=50.0)
     )

@@ -142,7 +142,7 @@ def _holds(run: Recording) -> bool:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Check the piston position with the law of cosines."""
+    """Check that piston position and boom angle fit the law of cosines."""
     angle = run["joint.hinge.position"]
     square = ROD_PIN**2 + BASE_PIN[0] ** 2 + BASE_PIN[1] ** 2
     along = BASE_PIN[0] * np.cos(angle) + BASE_PIN[1] * np.sin(angle)
@@ -150,7 +150,7 @@ def _closes_the_triangle(run: Recording) -> bool:
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Check piston positions against reference case 4 within 0.6 mm."""
+    """Check that piston positions differ by at most 0.6 mm from reference case 4."""
     reference = ((2.4, 0.33054539), (3.4, 0.35783796), (4.9, 0.20968188), (7.0, 0.18263203))
     return all(near(at(run, "cylinder.lift.position", t), x, 6e-4) for t, x in reference)
 

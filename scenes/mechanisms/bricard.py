@@ -20,7 +20,7 @@ HINGE_AXES = (Y, Z, X, Y, Z, X)
 
 
 def build(length: Positive = 1.0, width: Positive = 0.1, mass: Positive = 1.0) -> Scene:
-    """Build the scene, at rest. A bar's frame is at its second hinge, parallel to the world frame.
+    """Build the scene, at rest. The frame of each bar is at the bar's second hinge, parallel to the world frame.
 
     Args:
         length: length of every bar, m, above 0.
@@ -87,7 +87,7 @@ def _add_hinge(b: gpusim.ModelBuilder, i: int, parent: int, child: int, axis: Ve
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Check positions against reference case A04 within 5 um."""
+    """Check that positions differ by at most 5 um from reference case A04."""
     reference = {
         1.0: (0.27448131926462316, -0.886707938734672, -0.462330002687376),
         5.0: (0.9999327423021172, -0.9999999977383531, -6.725543608383765e-05),

@@ -74,7 +74,7 @@ def build(
 def _add_joint(
     b: gpusim.ModelBuilder, joint: str, number: int, parent: int, child: int, length: float, damping: float
 ) -> None:
-    """Add joint ``number`` between the parent's lower end and the child's origin."""
+    """Add the joint with the index ``number`` between the parent's lower end and the child's origin."""
     end = gpusim.Transform((0.0, 0.0, -length if number else 0.0))
     label = f"joint{number}"
     if joint == "ball":
@@ -98,7 +98,7 @@ def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
 def _swings_down(run: Recording, length: float, mass_fraction: float) -> bool:
     """Check the time at which the ball passes below the anchor.
 
-    A heavy ball keeps the chain straight, like a rod that swings down from horizontal.
+    A heavy ball keeps the chain straight, so that it swings down from horizontal like a rod.
     """
     x = run["body.ball.position"][:, 0, 0]
     crossing = int(np.argmax(x < 0.0))

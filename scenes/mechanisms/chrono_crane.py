@@ -132,20 +132,20 @@ def _plots() -> list[Plot]:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Check the piston position against the crane's angle."""
+    """Check that the piston position fits the crane's angle."""
     half, angle = 0.5 * CRANE_LENGTH, run["joint.hinge.position"]
     length = np.hypot(half * np.cos(angle) - GROUND_PIN[0], half * np.sin(angle) - GROUND_PIN[1])
     return near(run["cylinder.lift.position"], length - START_LENGTH, 1e-9)
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Check the pin distances against reference case 5 within 1 mm."""
+    """Check that the distance between the cylinder's pins differs by at most 1 mm from reference case 5."""
     reference = ((2.4, 0.55539625), (4.9, 0.67701386), (7.0, 0.71639705), (9.9, 0.62371300), (20.0, 0.62319848))
     return all(near(at(run, "cylinder.lift.position", t) + START_LENGTH, s, 1e-3) for t, s in reference)
 
 
 def _spool_lags(run: Recording) -> bool:
-    """Check that the first-order valve lags behind a ramp by its time constant."""
+    """Check that the first-order valve lags behind a ramp of the command by the valve's time constant."""
     ramps = ((1.0, 0.2, 0.4), (8.0, -0.2, -0.8), (9.5, -0.5, 1.0))  # s, command, its rate in 1/s
     return all(near(at(run, "cylinder.lift.spool", t), u - 0.00454728 * rate, 5e-5) for t, u, rate in ramps)
 

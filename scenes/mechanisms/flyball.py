@@ -35,7 +35,7 @@ def build(
     """Build the scene. The shaft's frame is at the ground, and a rod's frame is at its hinge.
 
     Args:
-        spin: initial rate of the governor about its shaft, rad/s.
+        spin: initial angular velocity of the governor about its shaft, rad/s.
         spring_stiffness: stiffness of each spring, N/m.
         spring_damping: damping of each spring, N s/m.
         slider_mass: mass of the slider, kg, above 0.
@@ -95,7 +95,7 @@ def build(
 
 
 def _add_rod(b: gpusim.ModelBuilder, name: str, side: float, ball_mass: float, spin: float) -> int:
-    """Add rod and ball as one body along +x (right) or -x (left), 30 degrees below horizontal."""
+    """Add a rod and its ball as one body, on the right (+x) or left (-x) of the shaft, 30 degrees below horizontal."""
     mass = ROD_MASS + ball_mass
     com = (0.5 * ROD_MASS + ball_mass) * ROD_LENGTH / mass
     axial, transverse, _ = box_inertia(ROD_MASS, (ROD_LENGTH, THIN, THIN))
@@ -126,6 +126,6 @@ def _keeps_momentum(run: Recording, ball_mass: float) -> bool:
 
 
 def _follows_the_reference(run: Recording) -> bool:
-    """Check heights against reference case A05 within 50 um."""
+    """Check that slider positions differ by at most 50 um from reference case A05."""
     reference = {0.5: 0.7432494247863987, 1.0: 0.5014209223795723, 5.0: 0.535563103721595, 10.0: 0.6196229170613062}
     return all(near(at(run, "joint.slider.position", t), s, 5e-5) for t, s in reference.items())

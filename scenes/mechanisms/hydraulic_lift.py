@@ -1,4 +1,4 @@
-"""A hydraulic cylinder lifts a load up to its stop.
+"""A hydraulic cylinder lifts a load to the upper end stop.
 
 Reference cases 1a, 1c and 1d in ``tests/reference/hydraulics`` (2023 VirSim paper, figures 3 and 4).
 """
@@ -136,11 +136,11 @@ _CYLINDER_FIELDS = (
     "area_a", "area_b", "volume_a", "volume_b", "bulk_modulus", "viscous_friction", "dry_friction", "supply_pressure",
     "tank_pressure", "overlap_supply", "overlap_drain", "anticavitation_gain", "brake_force", "piston_mass",
 )  # fmt: skip
-"""Fields of a lift with the names of arguments of ``add_hydraulic_cylinder``."""
+"""Names that are both fields of ``_Lift`` and arguments of ``add_hydraulic_cylinder``."""
 
 
 def _default(name: str) -> str:
-    """Return the default of a parameter as text. The text also lists different defaults of other variants."""
+    """Return the default of a parameter as text. If another variant has a different default, the text lists it, too."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -168,7 +168,7 @@ def build(
     coupling: Literal["implicit", "papers"] = "implicit",
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
-    """Build the scene. The variant defines all parameters that are None.
+    """Build the scene. Each parameter that is None gets its value from the variant.
 
     Args:
         variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t).
@@ -294,7 +294,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Return the initial pressure of chamber A, which carries the load unless the piston is at the lower stop."""
+    """Return the initial pressure of chamber A. It carries the load, unless the piston is at the lower end stop."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

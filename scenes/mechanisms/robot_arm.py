@@ -81,7 +81,7 @@ def build(
 
 
 def _draw_path(b: gpusim.ModelBuilder, path: Path, count: int = 48) -> None:
-    """Draw the path of the load's center with short rods."""
+    """Draw short rods along the path of the load's center."""
     if path.kind == "eight":
         flat = path.eight(np.linspace(0.0, 2.0 * math.pi, count + 1))
     else:
@@ -156,7 +156,7 @@ def _follows_whole_path(path: Path, end: float) -> Callable[[Recording], bool]:
 
 
 def _within_ratings(run: Recording) -> bool:
-    """Check the joints' efforts, and the root mean square of the motor torques."""
+    """Check that joint efforts, and the root mean square of each motor torque, are within their limits."""
     if not 0.2 < run["diagram.arm.use"].max() < 1.0:
         return False
     for link in LINKS:

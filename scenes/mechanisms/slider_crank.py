@@ -29,7 +29,7 @@ def build(
     crank_angle: float = math.pi / 3.0,
     crank_rate: float = 10.0,
 ) -> Scene:
-    """Build the scene. The frame of each link is at its first joint, with x along the link.
+    """Build the scene. The frame of each link is at the link's first joint, with x along the link.
 
     Args:
         crank_length: length of the crank, m, above 0.
@@ -110,7 +110,7 @@ def _add_link(
     angle: float,
     rate: float,
 ) -> int:
-    """Add a thin rod whose start (x, z) moves at ``start_velocity``."""
+    """Add a thin rod. Its first end is at ``start`` (x, z) and moves at ``start_velocity``."""
     half = 0.5 * length
     vx = start_velocity[0] - half * rate * math.sin(angle)
     vz = start_velocity[1] + half * rate * math.cos(angle)
@@ -126,12 +126,12 @@ def _add_link(
 
 
 def _closes(run: Recording, crank: float, rod: float) -> bool:
-    """Compare the slider's position with the closed-form solution."""
+    """Check the slider's position against the closed-form solution for the crank angle."""
     angle = run["joint.crank.position"]
     expected = crank * np.cos(angle) + np.sqrt(rod**2 - (crank * np.sin(angle)) ** 2)
     return near(run["joint.slider.position"], expected, 1e-6)
 
 
 def _pulls(run: Recording, stiffness: float, rest_length: float) -> bool:
-    """Check the spring force with a tolerance of 1 N."""
+    """Check that the spring force differs by at most 1 N from Hooke's law."""
     return near(run["spring.spring.force"], -stiffness * (WALL - run["joint.slider.position"] - rest_length), 1.0)

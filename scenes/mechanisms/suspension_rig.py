@@ -1,4 +1,4 @@
-"""A suspension on a test rig settles, hits both stops and is shaken.
+"""A suspension on a test rig settles and hits both end stops, then a shaker moves the wheel.
 
 The suspensions are from section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double
 trailing arm, double wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. A pad, which slides
@@ -22,9 +22,9 @@ from gpusim.scenes._checks import GAPS, Recording, joints_stay_closed
 NAME = "suspension_rig"
 GRAVITY = 9.81
 STOP_FORCE = 9000.0
-"""Force that pushes the chassis onto its stops, N."""
+"""Force on the chassis that pushes the suspension against its end stops, N."""
 PRESS_TIMES, LIFT_TIMES = (3.0, 3.5), (3.5, 4.0)
-"""Start and end times (s) of the forces onto the upper and the lower stop."""
+"""Intervals (start and end, s) of the force against the upper end stop, and of the force against the lower one."""
 SHAKER_SCHEDULE = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
 """Schedule of the shaker: times (s) and heights (m)."""
 SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
@@ -104,7 +104,7 @@ def travel_of(run: Recording) -> np.ndarray:
 
 
 def _checks(rest_travel: float, low: float, high: float) -> list[Check]:
-    """Return the checks for given wheel travels (m) at rest, at the lower stop and at the upper stop."""
+    """Return checks of the wheel travel, for its expected values (m) at rest, lower end stop and upper end stop."""
 
     def settles(run: Recording) -> bool:
         late = (run["time"] > 2.0) & (run["time"] < PRESS_TIMES[0] - 0.05)

@@ -1,4 +1,4 @@
-"""Cameras, and camera poses that show a whole stage. This package uses only NumPy."""
+"""Cameras, and camera poses that show all drawn objects (the stage). This package uses only NumPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Camera poses that show a whole stage."""
+"""Camera poses that show all drawn objects (the stage)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
 
 _MARGIN = 0.02
-"""Minimum height above the ground of a camera that follows a body, relative to the distance to the body."""
+"""Minimum height of a following camera above the ground, divided by the camera's distance from the followed body."""
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
-    """Convert the argument ``camera`` of the user to a PinholeCamera.
+    """Convert any kind of camera argument to a PinholeCamera.
 
     Args:
         stage: stage that the camera shows.
@@ -54,11 +54,11 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
 
 
 def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) -> PinholeCamera | Camera | str:
-    """Return the initial camera.
+    """Return the camera with which a view starts.
 
     Args:
-        camera: requested camera, or None for a view of everything. A scene's Camera is replaced by a view of everything
-            if there are several worlds, or if the scene does not set its camera.
+        camera: requested camera, or None for a view of everything. A view of everything replaces a scene's Camera if
+            several worlds are drawn, or if the Camera has default values.
         num_worlds: number of drawn worlds.
     """
     if camera is None or (isinstance(camera, Camera) and (camera == Camera() or num_worlds > 1)):
@@ -69,14 +69,14 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
 def above_ground(
     stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
 ) -> PinholeCamera:
-    """Return the camera that follows a body. If the camera is below a horizontal ground, raise the camera.
+    """Return a following camera, raised to a minimum height above horizontal grounds.
 
     Args:
         stage: stage with all drawn objects.
         poses: current poses.
         camera: camera after its motion with the body.
-        before: camera at the time when the camera started to follow the body. The result may be as far below the ground
-            as ``before``. Without ``before``, the result is above the ground.
+        before: camera at the start of following the body. If ``before`` was below the ground, the result may be as low
+            as ``before``.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

@@ -22,10 +22,10 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
     "right": (1.0, 0.0, 0.12),
     "top": (0.0, -1e-3, 1.0),
 }
-"""View name -> direction from target to eye, with z up. None looks from the front, the right and above."""
+"""View name -> direction from target to eye, with z up. The key None is the view from the front, right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
-"""Maximum fraction of the picture's width and height that framed points cover."""
+"""Points that a camera must show cover at most this fraction of the picture's width and height."""
 _NEAREST = 0.4
 """Minimum ratio of nearest to farthest depth in a named view, which limits perspective distortion."""
 _STEEPEST = math.radians(89.0)
@@ -82,7 +82,7 @@ class PinholeCamera:
         return np.stack([right, np.cross(back, right), back])
 
     def projection(self, aspect: float, near: float, far: float) -> Array:
-        """Return OpenGL's matrix (4, 4) from camera to clip coordinates. ``aspect`` is width over height."""
+        """Return OpenGL's matrix (4, 4) from camera to clip coordinates. ``aspect`` is width / height."""
         f = 1.0 / math.tan(0.5 * self.field_of_view)
         matrix = np.zeros((4, 4))
         matrix[0, 0], matrix[1, 1] = f / aspect, f
@@ -91,13 +91,13 @@ class PinholeCamera:
         return matrix
 
     def to_clip(self, aspect: float, near: float, far: float) -> Array:
-        """Return the matrix (4, 4) from positions relative to the eye (world axes) to clip coordinates."""
+        """Return the matrix (4, 4) that converts positions (relative to the eye, world axes) to clip coordinates."""
         rotation = np.eye(4)
         rotation[:3, :3] = self.axes()
         return self.projection(aspect, near, far) @ rotation
 
     def pixel_ray(self, u: Array, v: Array, width: int, height: int) -> Array:
-        """Return unit vectors (..., 3) in the world frame through points of a picture.
+        """Return unit vectors (..., 3) from the eye through points of a picture, in the world frame.
 
         ``u`` and ``v`` are the pixel coordinates of the points, from the upper left corner.
         """
@@ -110,7 +110,7 @@ class PinholeCamera:
         return unit
 
     def project(self, points: Vector | Array, width: int, height: int) -> tuple[Array, Array]:
-        """Return the pixel coordinates (..., 2) and the depths (m) of points in the world.
+        """Project points (..., 3) in the world frame. Return their pixel coordinates (..., 2) and depths (m).
 
         Pixel coordinates start at the upper left corner.
         """
@@ -122,7 +122,7 @@ class PinholeCamera:
         return np.stack([0.5 * (x + 1.0) * width, 0.5 * (1.0 - y) * height], axis=-1), depth
 
     def moved(self, shift: Vector | Array) -> PinholeCamera:
-        """Return the camera, moved by ``shift`` (m, world frame)."""
+        """Return a copy of the camera, moved by ``shift`` (m, world frame)."""
         position, target = np.add(self.position, shift), np.add(self.target, shift)
         return replace(self, position=tuple(position.tolist()), target=tuple(target.tolist()))
 
@@ -135,7 +135,7 @@ def frame_bounds(
     field_of_view: float = FIELD_OF_VIEW,
     up: Vector | Array = _UP,
 ) -> PinholeCamera:
-    """Return the camera that shows a sphere as large as possible in the picture.
+    """Return a camera that shows the whole sphere, as large as possible.
 
     Args:
         center: center of the sphere in the world frame (m).
@@ -158,7 +158,7 @@ def frame_bounds(
 
 
 def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return the camera, moved back along its view axis until all ``points`` (n, 3) are visible.
+    """Return a copy of the camera, moved back along its view axis until all ``points`` (n, 3) are visible.
 
     The camera never moves forward.
     """
@@ -166,7 +166,7 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return the camera centered on ``points``, as close as possible.
+    """Return a copy of the camera, centered on ``points`` and as close as possible.
 
     All points are visible, and the distortion is small.
     """

@@ -12,7 +12,7 @@ from gpusim.viewer.camera import PinholeCamera
 
 
 def mounted_camera(stage: Stage, poses: Poses, camera: CameraSpec, world: int = 0) -> PinholeCamera:
-    """Return a camera of the model in one of the drawn worlds."""
+    """Return a model's camera as a PinholeCamera, with its current pose in one of the drawn worlds."""
     position, axes = frame_in_world(stage.model, poses, camera.body, camera.xform, world)
     eye = position + stage.offsets[world]
     distance = max(float(np.linalg.norm(stage.home.center - eye)), stage.home.radius)

@@ -1,6 +1,6 @@
 """OpenGL contexts without a window, created with EGL.
 
-The code tries EGL devices first, then Mesa's surfaceless platform.
+:class:`OffscreenContext` tries EGL devices first, then Mesa's surfaceless platform.
 
 This module selects EGL as PyOpenGL's platform. Import this module before any OpenGL module.
 """
@@ -30,11 +30,11 @@ _display: Any = None
 _display_failures: list[str] = []
 _starting = threading.Lock()
 _process = 0
-"""Id of the process that started the display. A forked process cannot use the display."""
+"""ID of the process that initialized the EGL display. A forked process cannot use the display."""
 
 
 def use_egl() -> None:
-    """Make PyOpenGL load its functions through EGL. Must run before any import of ``OpenGL.GL``.
+    """Make PyOpenGL load its functions through EGL. Call this function before any import of ``OpenGL.GL``.
 
     Raises:
         ViewerError: OpenGL was imported with another platform, or the libraries are missing.
@@ -206,7 +206,7 @@ def _attributes(egl: Any, values: tuple[int, ...]) -> Any:
 
 
 def _quiet(function: Any, *arguments: Any) -> Any:
-    """Return the result of ``function``, or None if PyOpenGL raises an error."""
+    """Call ``function``. Return its result, or None if PyOpenGL raises an error."""
     try:
         return function(*arguments)
     except (AttributeError, ctypes.ArgumentError, TypeError):

@@ -20,12 +20,12 @@ ZENITH = np.array([0.44, 0.58, 0.76])
 BOUNCE = np.array([0.40, 0.385, 0.36])
 GROUND = np.array([0.40, 0.41, 0.42])
 _DIRECTION = (-0.55, -0.45, 1.0)
-"""Direction to the light, with z up: upper left front of the picture."""
+"""Direction from the scene to the key light, with z up. The light is in front, at the upper left."""
 
 
 @dataclass(frozen=True)
 class ShadowView:
-    """View of the stage from a light, for the shadow map.
+    """View from a light towards the drawn objects, for the shadow map.
 
     Attributes:
         to_clip: matrix (4, 4) from positions relative to the eye to the light's clip coordinates.
@@ -71,7 +71,7 @@ class Rig:
 
 
 def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
-    """Return the model's lights to draw."""
+    """Return the model's lights, those with shadows first. For several worlds, return no lights."""
     lights = list(model.lights) if num_worlds == 1 else []
     return sorted(lights, key=lambda light: not light.shadow)
 
@@ -79,7 +79,7 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    The function dims lights that are together brighter than the viewer's key light.
+    If the model's lights together are brighter than the viewer's key light, dim them.
 
     Args:
         model: model with the bodies of the lights.
@@ -113,7 +113,7 @@ def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, 
 
 
 def _exposure(lights: list[LightSpec], arms: Array) -> float:
-    """Return a factor (at most 1) that limits the model's lights to the brightness of the viewer's key light.
+    """Return a factor <= 1 for the model's lights, so that together they are not brighter than the viewer's key light.
 
     Args:
         lights: lights of the model.
@@ -128,7 +128,7 @@ def _exposure(lights: list[LightSpec], arms: Array) -> float:
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:
-    """Return a square view from the light that contains a sphere.
+    """Return the light's view of a sphere that contains all shadow casters, for a square shadow map.
 
     Args:
         bounds: bounding sphere of the objects that cast shadows, in the world frame.

@@ -20,7 +20,7 @@ _INCLUDE = re.compile(r'^#include "([\w.]+)"\s*$', flags=re.MULTILINE)
 
 
 def shader_text(name: str) -> str:
-    """Return the source of ``shaders/<name>`` with its includes inserted."""
+    """Return the source of ``shaders/<name>``, with the text of all included files."""
     text = files("gpusim.viewer.gl").joinpath("shaders", name).read_text(encoding="utf-8")
     return _INCLUDE.sub(lambda match: shader_text(match.group(1)), text)
 
@@ -133,13 +133,13 @@ def attribute(location: int, count: int, stride: int, offset: int, each_instance
 
 
 def color_attribute(location: int, stride: int, offset: int) -> None:
-    """Describe a vertex attribute of four bytes. Shaders read the bytes as numbers from 0 to 1."""
+    """Describe a color attribute of four bytes. Shaders read each byte (0 to 255) as a number from 0 to 1."""
     GL.glEnableVertexAttribArray(location)
     GL.glVertexAttribPointer(location, 4, GL.GL_UNSIGNED_BYTE, True, stride, ctypes.c_void_p(offset))
 
 
 class Texture:
-    """Two-dimensional texture or multisample storage with one level."""
+    """Two-dimensional texture or multisample texture, without mipmaps."""
 
     def __init__(self, width: int, height: int, form: int, samples: int = 1, linear: bool = False) -> None:
         self.target = GL.GL_TEXTURE_2D_MULTISAMPLE if samples > 1 else GL.GL_TEXTURE_2D
@@ -196,7 +196,7 @@ class Framebuffer:
         GL.glViewport(0, 0, self.width, self.height)
 
     def copy_to(self, other: Framebuffer) -> None:
-        """Copy the first color texture to a framebuffer of the same size, and average the samples of each pixel."""
+        """Average the samples of each pixel, and copy the first color texture to a framebuffer of the same size."""
         GL.glBindFramebuffer(GL.GL_READ_FRAMEBUFFER, self.handle)
         GL.glBindFramebuffer(GL.GL_DRAW_FRAMEBUFFER, other.handle)
         size = (0, 0, self.width, self.height)

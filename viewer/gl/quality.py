@@ -18,14 +18,14 @@ class Quality:
         samples: number of samples per pixel, for smooth edges.
         shadow_size: edge length of the shadow map, texels.
         shadow_taps: number of texture reads per shadow lookup, 4 or 9.
-        shadow_rings: number of rings of additional shadow lookups, for wide soft edges.
+        shadow_rings: number of additional rings of shadow lookups around a point, for wide soft edges.
         shadow_radius: width of soft shadow edges, texels.
         shade_spokes: number of sample directions for the soft shade below bodies.
         fine_shine: True if surfaces mirror the sky.
-        triangles: approximate maximum number of triangles per frame. With more triangles, round shapes get fewer
+        triangles: approximate maximum number of triangles per frame. To stay below this number, round shapes get fewer
             segments.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances with smooth edges. With more instances, each pixel has one
+        smoothed: maximum number of instances with ``samples`` per pixel. With more instances, each pixel has one
             sample.
     """
 
@@ -42,7 +42,7 @@ class Quality:
     smoothed: int
 
     def samples_for(self, objects: int) -> int:
-        """Return the samples per pixel for a number of instances."""
+        """Return the number of samples per pixel for a stage with ``objects`` instances."""
         return self.samples if objects <= self.smoothed else 1
 
 

@@ -27,14 +27,14 @@ from gpusim.viewer.gl.shade import GroundShade
 from gpusim.viewer.gl.textures import textures_of
 
 _AMBIENT = 62
-"""Percentage of the sky's light that reaches surfaces."""
+"""Ambient light: percentage of the sky's light that reaches a surface."""
 _HORIZON = 400.0
-"""Extent of the drawn ground, relative to the camera's distance from its target or to the scene's radius."""
+"""Half of the drawn ground's edge length, divided by max(camera distance, scene radius)."""
 
 
 @dataclass(frozen=True)
 class View:
-    """Camera, poses and lights of one frame, and the transforms that the renderer computes from these data.
+    """Data of one frame: camera, poses, lights, and the transforms that the renderer computes from them.
 
     Attributes:
         camera: camera of the picture.
@@ -64,7 +64,7 @@ class Renderer:
     Args:
         stage: the stage to draw.
         quality: the quality level.
-        glass: if True, draw world shapes that hide bodies as glass. Depth and segmentation ignore glass shapes.
+        glass: if True, draw a world shape as glass while it hides bodies. Depth and segmentation ignore glass shapes.
     """
 
     def __init__(self, stage: Stage, quality: Quality, glass: bool = True) -> None:
@@ -99,7 +99,7 @@ class Renderer:
         self._shade = GroundShade(quality.shade_spokes) if level else None
 
     def view(self, camera: PinholeCamera, poses: Poses, aspect: float) -> View:
-        """Prepare a frame and upload its transforms to the GPU.
+        """Compute the data of a frame, and upload the transforms to the GPU.
 
         Args:
             camera: camera of the picture.
@@ -118,7 +118,7 @@ class Renderer:
         return View(camera, to_clip, transforms, bounds, poses, rig)
 
     def _near(self, camera: PinholeCamera, poses: Poses, bounds: Bounds, aspect: float) -> float:
-        """Return a depth (m) for the near plane, in front of all instances and the ground."""
+        """Return the depth (m) of the near plane, which is in front of all instances and the ground."""
         gaps = [float(np.linalg.norm(bounds.center - camera.position)) - bounds.radius]
         rise = np.tan(0.5 * camera.field_of_view)
         corner = 1.0 / np.sqrt(1.0 + rise**2 * (1.0 + aspect**2))  # depth / distance in the corners of the picture
@@ -230,7 +230,7 @@ class Renderer:
                 self._draw_ground(ground, plane, view)
 
     def draw_instances(self) -> None:
-        """Draw the meshes of the frame with the current program and the attributes of SceneBuffers."""
+        """Draw all meshes with the current program. The vertex attributes are those of SceneBuffers."""
         self._buffers.draw()
 
     def _draw_shadow(self, view: View) -> ShadowView:
@@ -248,7 +248,7 @@ class Renderer:
         return shadow
 
     def _shadow_bounds(self, view: View) -> Bounds:
-        """Return the bounds of the objects in the shadow map: all objects, or only objects near the camera's target."""
+        """Return bounds for the shadow map. They contain all objects, or only the objects near the camera's target."""
         radius = 3.0 * view.camera.distance
         if view.bounds.radius <= radius:
             return view.bounds

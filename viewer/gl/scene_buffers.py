@@ -23,7 +23,7 @@ from gpusim.viewer.gl.textures import SurfaceTextures
 _MIN_SEGMENTS = 10
 _FLOAT = 4
 GLASS = 0.22
-"""Opacity of shapes drawn as glass."""
+"""Opacity of shapes that the viewer draws as glass."""
 _VERTEX: list[tuple[str, str]] = [("position", "3f4"), ("normal", "3f4")]
 _DRESSED: list[tuple[str, str]] = [*_VERTEX, ("texcoords", "3f4"), ("color", "4u1")]
 
@@ -110,12 +110,12 @@ class SceneBuffers:
         return np.union1d(self._glass, self._clear)
 
     def middles(self, chosen: Array, transforms: Array) -> Array:
-        """Return the centers (n, 3) of the boxes around chosen instances, in the world frame (m)."""
+        """Return the centers (n, 3) of the bounding boxes of chosen instances, in the world frame (m)."""
         centers: Array = np.einsum("nij,nj->ni", transforms[chosen, :, :3], self._middles[chosen])
         return centers + transforms[chosen, :, 3]
 
     def make_glass(self, chosen: Array) -> None:
-        """From now on, draw exactly the instances ``chosen`` as glass."""
+        """Draw only the instances ``chosen`` as glass, in this frame and all following frames."""
         if np.array_equal(chosen, self._glass):
             return
         self._glass = chosen
@@ -124,7 +124,7 @@ class SceneBuffers:
         self._looks.write(self._look_values)
 
     def draw(self) -> None:
-        """Draw all instances with the current program, including back faces of open meshes."""
+        """Draw all instances with the current program. Draw back faces of open meshes, too."""
         self._draw_batches(range(len(self._batches)))
 
     def draw_plain(self) -> None:

@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 _MAX_BODIES = 200
 _HIDDEN_FRACTION = 0.04
-"""A shape that hides a larger fraction of a world's bodies appears as glass."""
+"""The viewer draws a world shape as glass if it hides more than this fraction of a world's bodies."""
 
 
 class SeeThrough:
@@ -36,7 +36,7 @@ class SeeThrough:
         self._starts = np.flatnonzero(np.diff(stage.world[self._bodies], prepend=-1))
 
     def hiding(self, transforms: Array, eye: Array) -> Array:
-        """Return the indices of the instances that hide more than 4 % of a world's bodies from ``eye``.
+        """Return the indices of instances that hide more than 4 % of one world's bodies from the eye.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.

@@ -16,11 +16,11 @@ from gpusim.viewer.gl.scene_buffers import SceneBuffers
 _HEIGHTS, _SHADE = 256, 96
 """Edge lengths of the height map and of the shade map, texels."""
 _WIDER = 1.5
-"""Width of the map relative to the objects on the ground."""
+"""Width of the map, divided by the diameter of the objects' bounding sphere."""
 
 
 class GroundShade:
-    """Shade map of one ground plane, with samples in ``spokes`` directions.
+    """Shade map of one ground plane. Each ground point samples the height map in ``spokes`` directions.
 
     All methods need a current OpenGL context.
     """

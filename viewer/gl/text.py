@@ -1,4 +1,4 @@
-"""Text, computed without OpenGL: an atlas of DejaVu Sans glyphs, and the layout of a line of text."""
+"""Text, computed without OpenGL: an atlas of DejaVu Sans glyphs, and the positions of letters in one line of text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WIDTH = 512
 """Width of an atlas, texels."""
 _FIRST = "".join(map(chr, range(32, 127))) + "°·×²³µ"
 _AROUND = ((1.0, (0, 1)), (1.0, (1, 0)), (0.75, (1, 1)))
-"""Opacity of a letter's halo at pixels next to the letter."""
+"""Opacity of a letter's halo (outline) at the pixels next to the letter."""
 
 
 def font_size(height: int) -> int:
@@ -32,7 +32,7 @@ class GlyphAtlas:
     Attributes:
         ascent, descent: maximum height of letters above and below the base line (pixels).
         image: coverage of each texel by letters, and by the halos of letters, uint8 (height, 512, 2).
-        version: number of changes of ``image`` so far.
+        version: counter of the changes of ``image``.
     """
 
     def __init__(self, size: int) -> None:
@@ -93,7 +93,7 @@ class GlyphAtlas:
         self._glyphs[letter] = (u, v, width, advance)
 
     def _room(self, width: int) -> tuple[int, int]:
-        """Reserve space for a glyph."""
+        """Reserve space for a glyph in the atlas."""
         u, v = self._next
         if u + width > _WIDTH:
             u, v = 0, v + self._cell
@@ -118,7 +118,7 @@ def _font(size: int) -> Any:
 
 
 def _halo(ink: Array) -> Array:
-    """Return the pixel coverage of a letter, widened by one pixel on all sides."""
+    """Return the pixel coverage of a letter's halo: the letter, widened by one pixel on all sides."""
     padded = np.pad(ink.astype(float), 1)
     halo = ink.astype(float)
     rows, columns = ink.shape

@@ -15,7 +15,7 @@ from gpusim.typing import Array
 from gpusim.viewer.gl.objects import Program
 
 SURFACE_UNIT, CUBE_UNIT = 2, 3
-"""Texture units of surface textures. The shadow map and the shade map have the units 0 and 1."""
+"""Texture units of 2D textures and cube textures. The shadow map has unit 0, and the shade map has unit 1."""
 
 
 def textures_of(stage: Stage) -> SurfaceTextures | None:

@@ -18,7 +18,7 @@ class Channel:
     Attributes:
         input: the input's description.
         value: last value from a source, or the initial value.
-        source: last source of the input, or "" if the input follows the scene's schedule or has the initial value.
+        source: last source of the input. It is "" if the input follows the scene's schedule or has its initial value.
         released: True if the input was released since the last step.
     """
 
@@ -51,7 +51,7 @@ class Channels(Mapping[str, Channel]):
         return len(self._channels)
 
     def add(self, item: Input) -> None:
-        """Add a channel for another input."""
+        """Add a channel for a new input."""
         self._channels[item.name] = Channel(item, item.initial)
 
     def take(self, name: str, value: Value, source: str) -> None:
@@ -74,22 +74,22 @@ class Channels(Mapping[str, Channel]):
         self.changed.clear()
 
     def write_released(self, control: MutableMapping[str, Any]) -> None:
-        """Write the initial values of released inputs, before the schedule writes its values."""
+        """Write the initial values of released inputs to ``control``. Call this before the schedule runs."""
         for name in self.changed:
             if self[name].released and name in control:
                 control[name] = self[name].value
 
     def write_changed(self, control: MutableMapping[str, Any], everything: bool) -> None:
-        """Write the values that a source set since the last step.
+        """Write the values that the operator's sources have set since the last step to ``control``.
 
-        With ``everything``, also write older values, because a schedule may have overwritten these values.
+        With ``everything``, also write values that were set earlier, because a schedule may have overwritten them.
         """
         for name in self if everything else self.changed:
             if self[name].source and name in control:
                 control[name] = self[name].value
 
     def settle(self) -> None:
-        """Clear the list of changes after the simulation has received the changes."""
+        """Clear the list of changes. Call this after the changes have been written to the simulation."""
         for name in self.changed:
             self[name].released = False
         self.changed.clear()

@@ -1,4 +1,4 @@
-"""Keyboard and gamepad: pressed keys, and input values from the bindings."""
+"""Keyboard and gamepad: pressed keys, and the input values that follow from the bindings."""
 
 from __future__ import annotations
 
@@ -54,18 +54,19 @@ class Devices:
         return True
 
     def let_go(self) -> None:
-        """Handle all pressed keys as released."""
+        """Act as if the user had released all pressed keys."""
         self._keys.clear()
 
     def poll(
         self, seconds: float, value: Callable[[str], float], stop: Callable[[str], None]
     ) -> Iterator[tuple[str, float, str]]:
-        """Yield (input, new value, source) for each input that moved since the last call.
+        """Yield (input, new value, source) for each input that a device has moved since the last call.
 
         Args:
             seconds: real time since the last call (s).
             value: function that returns an input's current value.
-            stop: function to call when the user presses the stop button. The argument is the source of the stop.
+            stop: function to call when the user presses the stop button. Its argument is the name of the device, such
+                as "gamepad".
         """
         state = self.gamepad.read() if self.gamepad is not None else None
         self.connected = state is not None

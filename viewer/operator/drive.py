@@ -12,7 +12,7 @@ KEYBOARD, GAMEPAD = "keyboard", "gamepad"
 
 
 def shaped(deflection: float, dead_zone: float, expo: float) -> float:
-    """Return a stick's deflection (-1 to 1) after dead zone and expo curve."""
+    """Apply dead zone and expo curve to a stick's deflection (-1 to 1), and return the result."""
     size = (min(abs(deflection), 1.0) - dead_zone) / (1.0 - dead_zone)
     if size <= 0.0:
         return 0.0
@@ -26,7 +26,7 @@ def limited(present: float, target: float, max_change: float) -> float:
 
 
 class Drive:
-    """Active binding of one input, with its state.
+    """Binding of one input in use, with its current state.
 
     Attributes:
         binding, target: the binding, and the input that the binding moves.

@@ -32,7 +32,7 @@ class Gamepad(Protocol):
 
 
 class GlfwGamepad:
-    """First gamepad that glfw finds, or else the first joystick.
+    """First gamepad that glfw finds. Without a gamepad, use the first joystick.
 
     Open a window before the first call of :meth:`read`, because windows initialize glfw.
     """

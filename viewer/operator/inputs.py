@@ -25,11 +25,11 @@ class Input(UiHints):
     """One number that an operator sets. The base class :class:`UiHints` defines range and behavior.
 
     Attributes:
-        name: label of the command, as in ``sim.control[name]``, or of another input.
+        name: label of the command, as in ``sim.control[name]``, or name of an input that is not a command.
         initial: value before any source sets the input.
         doc: description in one line.
-        keys, axis: keys, and gamepad stick (button for a switch), that the model assigns to the input. The names are as
-            in mappings.
+        keys, axis: keys and gamepad axis that the model assigns to the input, with the names of mappings. For a switch,
+            ``axis`` is a button.
         shaped: True if the model applies dead zone and expo curve, so that the operator must not apply them.
 
     Raises:
@@ -75,7 +75,7 @@ class Input(UiHints):
 
 
 def stop_value(item: Input, sim: Simulation) -> Value:
-    """Return the value of an input in an emergency stop, as one number, or as an array with one number per world."""
+    """Return the value that an input gets in an emergency stop: one number, or an array with one number per world."""
     values = tuple(float(x) for x in np.atleast_1d(safe_value(item, sim.runtime)))
     return values[0] if len(values) == 1 else values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.description.operator_names import KEYS
 
 NAMES = {code: name for name, code in KEYS.items()}
-"""Code in glfw -> key name in mapping files."""
+"""Key code of glfw -> key name in mapping files."""
 _SIGNS = {
     **{"LEFT_BRACKET": "[", "RIGHT_BRACKET": "]", "COMMA": ",", "MINUS": "-", "PERIOD": ".", "SLASH": "/"},
     **{"SEMICOLON": ";", "EQUAL": "="},
@@ -13,5 +13,5 @@ _SIGNS = {
 
 
 def window_name(key: str) -> str:
-    """Convert the name of a key in mapping files to the name of the key in the window."""
+    """Convert a key name in mapping files to the name that the window uses for the key."""
     return _SIGNS.get(key, key.lower())

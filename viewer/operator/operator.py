@@ -82,9 +82,9 @@ class Operator:
         self.reset()
 
     def attach(self, sim: Simulation, scene: Scene | None = None, parameters: Mapping[str, Any] | None = None) -> None:
-        """After a restart, switch to the new simulation.
+        """Switch to the new simulation after a restart.
 
-        Keep a latched emergency stop and the inputs of :meth:`add_input`.
+        A latched emergency stop stays latched, and inputs from :meth:`add_input` are kept.
         """
         self._end_recording()
         self._adopt(sim, scene, parameters)
@@ -254,11 +254,11 @@ class Operator:
         return {window_name(key) for key in driving | {key for key, _ in self._operator_keys}}
 
     def let_go(self) -> None:
-        """Handle all pressed keys as released, because the window has lost the keyboard focus."""
+        """Act as if the user had released all keys, after the window has lost the keyboard focus."""
         self.devices.let_go()
 
     def poll(self, seconds: float) -> None:
-        """Set the inputs that keyboard and gamepad move. Call this method once per frame.
+        """Set the inputs that the user moves by keyboard or gamepad. Call this method once per frame.
 
         Args:
             seconds: real time since the last call (s), for rate limits and speeds.
@@ -267,7 +267,7 @@ class Operator:
             self.set(name, value, source)
 
     def free_steps(self) -> int:
-        """Return the number of steps (at least 1) before the next possible change of a command."""
+        """Return how many steps (at least 1) can run before a command may change."""
         if self.scheduled():
             return 1
         return max(1, self._player.wait()) if self._player is not None else _MANY
@@ -376,7 +376,7 @@ class Operator:
         return recording
 
     def _end_recording(self) -> None:
-        """End a recording, because the simulation time is about to jump back."""
+        """End a recording before the simulation time jumps back."""
         try:
             self.stop_recording()
         except ModelError as error:
@@ -389,7 +389,7 @@ class Operator:
         Replays with the same simulation and initial state give bitwise identical results.
 
         Raises:
-            ModelError: the file is invalid, or simulation and recording do not fit.
+            ModelError: the file is invalid, or or the recording does not match the simulation.
         """
         recording = source if isinstance(source, OperatorRecording) else OperatorRecording.load(source)
         if self.stopped:
@@ -399,7 +399,7 @@ class Operator:
         self.note = ""
 
     def stop_replay(self, why: str = "replay ended") -> None:
-        """End a replay, and keep the values of the inputs."""
+        """End a replay. The inputs keep their current values."""
         if self._player is not None:
             self._player = None
             self.note = why

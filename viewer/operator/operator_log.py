@@ -99,11 +99,11 @@ class LogPlayer:
         return self.step >= self._recording.steps
 
     def wait(self) -> int:
-        """Return the number of steps until the next change."""
+        """Return the number of steps until the next recorded change."""
         return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
 
     def due_stop(self) -> bool | None:
-        """Return True if the emergency stop latches before the next step, False for a release, else None."""
+        """Return True if the emergency stop latches before the next step, False if it ends, None without a change."""
         return self._recording.stops.get(self.step)
 
     def due(self) -> dict[str, Value | None]:

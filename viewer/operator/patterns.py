@@ -14,7 +14,7 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 
 @dataclass(frozen=True)
 class Lever:
-    """Function and direction of one axis of a lever.
+    """One axis of an excavator lever, with its function, keys and direction.
 
     Positive swing commands rotate to the left (counterclockwise from above). All other positive commands extend a
     cylinder: boom up, stick in, bucket curl.
@@ -32,9 +32,9 @@ WORDS: dict[str, tuple[str, ...]] = {
     "stick": ("stick", "arm", "dipper"),
     "bucket": ("bucket",),
 }
-"""Words in a command's label that identify a function, by function."""
+"""Excavator function -> words in a command's label that identify the function."""
 NEEDED = ("boom", "stick", "bucket")
-"""Functions required for an excavator pattern."""
+"""Functions that a model must have for an excavator pattern."""
 
 _SWING = Lever("swing", "left_x", ("A", "D"))
 _BUCKET = Lever("bucket", "right_x", ("J", "L"))
@@ -90,7 +90,7 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
 
 
 def declared(inputs: Iterable[Input]) -> list[Binding]:
-    """Return the bindings of inputs whose keys, stick or button the model defines.
+    """Return the bindings that the model itself defines for its inputs (keys, stick or button).
 
     Raises:
         ModelError: a name is unknown, or an input has only one key but is not a switch.
@@ -111,7 +111,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
 
 
 def _unused_parts(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
-    """Return the bindings, without the keys, sticks and buttons in ``taken``."""
+    """Return copies of the bindings that omit all keys, sticks and buttons used in ``taken``."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
     found = []
@@ -127,7 +127,7 @@ def _unused_parts(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list
 
 
 def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
-    """Return the pattern ``wish``, or for "auto" the pattern for the model's commands."""
+    """Return the mapping for the pattern ``wish``. For "auto", select a pattern that fits the model's commands."""
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:
@@ -148,7 +148,7 @@ def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
 
 
 def find_functions(inputs: Mapping[str, Input]) -> dict[str, str]:
-    """Return the command of each excavator function."""
+    """Find the commands for excavator functions, and return a dict: function -> command."""
     found: dict[str, str] = {}
     for function, words in WORDS.items():
         named = [item for name, item in inputs.items() if not item.switch and set(words) & _words(name)]
@@ -180,7 +180,7 @@ def _pedals(inputs: Mapping[str, Input]) -> list[Binding]:
 
 
 def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -> InputMapping:
-    """Return a mapping with ``bindings``, and with free keys and buttons for all other inputs."""
+    """Return a mapping with the bindings ``bound``. All other inputs get unused keys and buttons."""
     taken = {command for binding in bound for command in bound_inputs(binding, inputs)}
     buttons = {binding.button for binding in bound}
     # tracks, blades and brakes get the free keys and sticks
@@ -189,7 +189,7 @@ def _with_others(name: str, bound: list[Binding], inputs: Mapping[str, Input]) -
 
 
 def _in_order(inputs: Iterable[Input], sticks: tuple[str, ...] = _STICKS, taken: Collection[str] = ()) -> list[Binding]:
-    """Assign pairs of keys and sticks to the inputs in order."""
+    """Assign key pairs and sticks to the inputs, in the order of the inputs."""
     shown = [item for item in inputs if not item.idle]
     switches, movers = [x for x in shown if x.switch], [x for x in shown if not x.switch]
     bindings = []

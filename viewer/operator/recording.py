@@ -88,7 +88,7 @@ class OperatorRecording:
             stream.write(text.encode())
 
     def save_new(self, path: str | os.PathLike[str], base: str | os.PathLike[str]) -> Path:
-        """Write a new file with the name ``base``, or its next free name.
+        """Write a new file with the name ``base``. If the file exists, use the next free name.
 
         Returns:
             The path of the file.
@@ -134,7 +134,7 @@ def solver_of(sim: Simulation) -> dict[str, Any]:
 
 
 def next_free(base: str | os.PathLike[str]) -> Path:
-    """Return ``base``, or the next free name among NAME-2.jsonl, NAME-3.jsonl and so on."""
+    """Return ``base``, or NAME-2.jsonl, NAME-3.jsonl, ... with the number above the highest existing one."""
     path = Path(base)
     last = max((number for number, _ in _numbered(path)), default=0)
     return path if last == 0 else path.with_name(f"{path.stem}-{last + 1}{path.suffix}")
@@ -157,7 +157,7 @@ def _numbered(path: Path) -> list[tuple[int, Path]]:
 
 
 def _reserved(file: Path) -> bool:
-    """Create an empty file to reserve the name."""
+    """Reserve the name by an empty file. Return False if the file exists."""
     try:
         with open(file, "x"):
             return True

@@ -72,14 +72,14 @@ class Frame:
 
     @cached_property
     def coms(self) -> Array:
-        """Positions at which the centers of mass are drawn (worlds, bodies + 1, 3), m.
+        """Drawn positions of the centers of mass (worlds, bodies + 1, 3), m.
 
         The last entry is the world's origin.
         """
         return np.asarray(self.poses.position + self.stage.offsets[:, None])
 
     def world_points(self, body: Array, point: Array) -> Array:
-        """Return the positions (worlds, n, 3), m, at which points on bodies are drawn.
+        """Return the drawn positions (worlds, n, 3), m, of points that are fixed to bodies.
 
         Args:
             body: (n,) indices of the bodies, -1 for the world.
@@ -97,17 +97,17 @@ class Frame:
         return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Convert world indices of the simulation (n,) to indices in the list of drawn worlds."""
+        """Convert the simulation's world indices (n,) to indices in the list of drawn worlds."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Add the drawing offset of its world to each point (n, 3), in m."""
+        """Convert points (n, 3) to drawn positions (m): add the grid offset of each point's world."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
     def mass(self) -> Array:
-        """Masses of the bodies (worlds, bodies), kg."""
+        """Masses (worlds, bodies) of the bodies in the drawn worlds, kg."""
         bodies, drawn = len(self.model.bodies), self.num_worlds
         mass = (self.model if self.sim is None else self.sim.runtime).parameters["mass"][:, :bodies]
         chosen = mass if len(mass) == 1 else mass[list(self.worlds)]
@@ -132,7 +132,7 @@ _Made = TypeVar("_Made")
 
 
 def cached_by_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Decorate ``make`` with a cache that stores one result per stage."""
+    """Decorate a function of a stage with a cache, which stores one result per stage."""
     made_by_stage: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:
@@ -151,7 +151,7 @@ class Overlay(ABC):
         key: letter that toggles the overlay in a window.
         description: description in one line.
         needs_simulation: True if the overlay is empty for a model or a recording.
-        floats: True if the overlay is drawn after all others, in space that is still free.
+        floats: True if the overlay is drawn after all others, where the picture has free space.
     """
 
     name: ClassVar[str]

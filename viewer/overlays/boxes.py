@@ -22,7 +22,7 @@ _ENDLESS = 1e9
 
 
 def shape_bounds(stage: Stage, poses: Poses) -> tuple[Array, Array]:
-    """Return the lower and upper corners of the boxes of all shapes in the world frame (worlds, shapes, 3), m.
+    """Return two arrays (worlds, shapes, 3), m: lower and upper corners of the shapes' boxes in the world frame.
 
     Infinite shapes get very large boxes.
     """
@@ -41,7 +41,7 @@ def _shapes(stage: Stage) -> list[Shape]:
 
 
 def box_edges(lower: Array, upper: Array) -> tuple[Array, Array]:
-    """Return the start points and the end points (12 n, 3) of the edges of n boxes."""
+    """Return two arrays (12 n, 3) for the edges of n boxes: start points and end points."""
     corners = lower[:, None] + _CORNERS * (upper - lower)[:, None]
     return corners[:, _EDGES[:, 0]].reshape(-1, 3), corners[:, _EDGES[:, 1]].reshape(-1, 3)
 

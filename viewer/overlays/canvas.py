@@ -19,7 +19,7 @@ from gpusim.viewer.gl.text import GlyphAtlas, atlas, font_size
 Color: TypeAlias = tuple[float, ...] | Array
 
 PIXELS, FLAT, DASHED, RIMMED = 1, 2, 4, 8
-"""Bits of a stroke's ``style``: picture coordinates, flat ends, dashed line, dark rim."""
+"""Bits of a stroke's ``style``. They select picture coordinates, flat ends, a dashed line and a dark rim."""
 STROKE = np.dtype([("a", "3f4"), ("b", "3f4"), ("radius", "2f4"), ("color", "4f4"), ("style", "f4")])
 LETTER = np.dtype([("area", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
 AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
@@ -53,7 +53,7 @@ class Box:
 
 @dataclass
 class _Layer:
-    """Strokes of one type, in drawing order."""
+    """List of strokes that are drawn together, in drawing order."""
 
     strokes: list[Array] = field(default_factory=list)
 
@@ -62,7 +62,7 @@ class _Layer:
 
 
 class Canvas:
-    """Collection of the overlay drawings of one frame.
+    """Collection of all lines, areas and texts that the overlays draw in one frame.
 
     Args:
         camera: camera of the frame.
@@ -71,7 +71,7 @@ class Canvas:
     Attributes:
         unit: width of a thin line (pixels).
         atlas: glyphs for text.
-        taken: areas of the picture that are already covered.
+        taken: areas of the picture that tables and labels already cover.
         wireframe: True to draw the edges of all meshes.
     """
 
@@ -90,16 +90,16 @@ class Canvas:
         """Draw lines between the points a and b (n, 3), in the world frame (m).
 
         Args:
-            a, b: ends of the lines.
+            a, b: start and end points of the lines.
             color: one color for all lines, or an array (n, 3 or 4).
             width: line width, in units of :attr:`unit`.
-            top: if True, draw over all bodies. If False, draw hidden sections of the lines faintly.
+            top: if True, draw over all bodies. If False, sections behind bodies are faint.
             style: DASHED, RIMMED, FLAT, or a sum of these constants.
         """
         self._stroke(self._top if top else self._scene, a, b, color, width, width, style)
 
     def disks(self, points: Array, color: Color, width: float | Array = 6.0, *, top: bool = False) -> None:
-        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number or (n,)."""
+        """Draw disks with a rim at points (n, 3) in the world frame (m). ``width`` is one number, or an array (n,)."""
         layer = self._top if top else self._scene
         self._stroke(layer, points, points, color, width, width, RIMMED)
 
@@ -132,7 +132,7 @@ class Canvas:
         return np.asarray(0.5 * self.height / (rise * np.maximum(depth, 1e-9)))
 
     def project(self, points: Array) -> tuple[Array, Array]:
-        """Return the pixels (n, 2) of points, and a mask (n,), True for points in the picture."""
+        """Return the pixel coordinates (n, 2) of points, and a mask (n,) that is True for points in the picture."""
         pixel, depth = self.camera.project(points, self.width, self.height)
         inside = (depth > 0.0) & np.all((pixel >= 0.0) & (pixel <= [self.width, self.height]), axis=-1)
         return pixel, inside
@@ -144,7 +144,7 @@ class Canvas:
         self._stroke(self._picture, a, b, color, box.height / self.unit, box.height / self.unit, PIXELS | FLAT)
 
     def pointers(self, start: Array, boxes: Sequence[Box], color: Color = INK) -> None:
-        """Draw a line from pixel k to the nearest point of box k, with a dot at the pixel. Pixels are (n, 2)."""
+        """Draw a dot at each pixel of ``start`` (n, 2), and a line to the nearest point of the box with its index."""
         start = np.reshape(np.asarray(start, dtype=float), (-1, 2))
         low = np.reshape([(box.x, box.y) for box in boxes], (-1, 2))
         end = np.clip(start, low, low + np.reshape([(box.width, box.height) for box in boxes], (-1, 2)))
@@ -164,7 +164,7 @@ class Canvas:
             x, y: pixel at the start of the base line.
             text: text to draw.
             color: color of the letters.
-            halo: color and opacity of a one-pixel outline.
+            halo: color and opacity of the letters' outline, which is one pixel wide.
         """
         letter_boxes = self.atlas.letters(text)
         letters = np.zeros(len(letter_boxes), dtype=LETTER)
@@ -175,11 +175,11 @@ class Canvas:
         self._letters.append(letters)
 
     def scene_strokes(self) -> Array:
-        """Return the strokes in the scene that bodies can hide, dtype STROKE."""
+        """Return the strokes in the scene that may be behind bodies, dtype STROKE."""
         return self._scene.all()
 
     def top_strokes(self) -> Array:
-        """Return the strokes of the scene on top of all bodies, dtype STROKE."""
+        """Return the strokes in the scene that cover all bodies, dtype STROKE."""
         return self._top.all()
 
     def picture_strokes(self) -> Array:
@@ -191,7 +191,7 @@ class Canvas:
         return np.concatenate([np.zeros(0, dtype=LETTER), *self._letters])
 
     def areas(self) -> Array:
-        """Return the corners of triangles, dtype AREA."""
+        """Return the corners of all areas, divided into triangles, dtype AREA."""
         return np.concatenate([np.zeros(0, dtype=AREA), *self._areas])
 
     def _stroke(

@@ -1,4 +1,4 @@
-"""Overlay of the graph coloring. The overlay draws joints and contacts in the solver's colors."""
+"""Overlay that draws joints and contacts in the colors of the solver's graph coloring."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Links:
     Attributes:
         color: (n,) color index of the solver.
         hub: (n, 3) position at which each constraint is drawn (m).
-        link: (m,) index of the constraint of each line.
-        end: (m, 3) end of each line at the body (m).
+        link: (m,) index of the constraint at which each line starts.
+        end: (m, 3) position on the body at which each line ends (m).
     """
 
     color: Array
@@ -59,7 +59,7 @@ class Links:
 
 @cached_by_stage
 def _hubs(stage: Stage) -> tuple[Array, Array]:
-    """Return body (n,) and point (n, 3) of joint constraints."""
+    """Return two arrays for the joint constraints: child body (n,), and joint position (n, 3) on this body (m)."""
     model, t = stage.model, stage.model.topology
     joints = {joint.label: joint for joint in model.joints}
     body = np.full(t.num_constraints, t.num_bodies + 1, dtype=np.int64)
@@ -72,7 +72,7 @@ def _hubs(stage: Stage) -> tuple[Array, Array]:
 
 
 def joint_links(frame: Frame, max_colors: int) -> Links:
-    """Return the joints and couplings of the drawn worlds, with the colors of the solver's graph coloring."""
+    """Return the graph of the joints and couplings in the drawn worlds, with the solver's colors."""
     t = frame.model.topology
     body, point = _hubs(frame.stage)
     slots = t.constraint_bodies
@@ -89,7 +89,7 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Return the color index of each shape pair with contact points, by the index in :attr:`Contacts.pair`.
+    """Return the color index of each shape pair with contact points. :attr:`Contacts.pair` is the index in this array.
 
     The function runs a trial step, like :meth:`Simulation.contacts`.
     """
@@ -101,7 +101,10 @@ def manifold_colors(sim: Simulation) -> Array:
 
 
 def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
-    """Return the contact manifolds of the drawn worlds. ``color`` is the result of :func:`manifold_colors`."""
+    """Return the graph of the contact manifolds in the drawn worlds.
+
+    ``color`` is the result of :func:`manifold_colors`.
+    """
     pair, first, link = np.unique(contacts.pair, return_index=True, return_inverse=True)
     count = np.maximum(np.bincount(link, minlength=len(pair)), 1)
     points = frame.moved(contacts.point, contacts.world)

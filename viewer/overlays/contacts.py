@@ -1,4 +1,4 @@
-"""Contact points, and arrows for contact forces. The length of an arrow is relative to the weight of a body."""
+"""Contact points, and arrows for contact forces. The arrow length depends on force / weight of a body."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MODE_COLORS = {
 _FRICTION = (0.85, 0.10, 0.62)
 _NAMES = {STICKING: "sticking", SLIDING: "sliding", FLIGHT: "flight"}
 _LONG = 4.0
-"""Ratio of force to weight above which the arrow length grows logarithmically."""
+"""If force / weight exceeds this ratio, the arrow length grows only with the logarithm of the force."""
 
 
 def arrow_lengths(force: Array, weight: float, size: float) -> Array:
@@ -57,7 +57,7 @@ def forces_on_moving_body(contacts: Contacts, dynamic: Array, up: Array) -> Arra
 
 @register
 class ContactsOverlay(Overlay):
-    """Contact points as disks, forces and friction components as arrows, contact modes as colors."""
+    """Contact points (disks), forces and friction (arrows), and contact modes (colors)."""
 
     name: ClassVar[str] = "contacts"
     key: ClassVar[str] = "c"

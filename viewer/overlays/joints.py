@@ -1,4 +1,4 @@
-"""Overlay of the joint frames in both bodies, and of the axes of motion."""
+"""Overlay that draws each joint's frames in both bodies, and the joint's axes of motion."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AXIS = (1.0, 0.80, 0.05)
 _SIZE = 0.1
 """Length of a frame's axes, as a fraction of the scene's radius."""
 _ARROW_LENGTH = 1.6
-"""Half length of a drawn joint axis, relative to the length of the frame's axes."""
+"""Half of the length of a drawn joint axis, divided by the length of a frame's axes."""
 
 
 class JointArrays:
@@ -59,7 +59,7 @@ class JointArrays:
 
 
 def _moves(model: Model, joint: JointSpec) -> list[tuple[int, Array, Array, bool]]:
-    """Return body, point, direction and type (True for translation) of each axis of motion."""
+    """Return lists with one entry per axis of motion: body, point, direction, and True for translation."""
     frames, moves = joint_frames(joint), []
     for coordinate in joint_type(joint.kind).coordinate_list(frames, joint.params):
         if coordinate.kind not in (ANGLE, TRANSLATION):
@@ -91,7 +91,7 @@ class JointsOverlay(Overlay):
     description: ClassVar[str] = "joint frames (x red, y green, z blue) and the axes of motion"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw joint frames and axes. The lengths are constant in all pictures of a scene."""
+        """Draw joint frames and axes. The lengths in m are the same in all pictures of a scene."""
         joints = joint_arrays(frame.stage)
         size = _SIZE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
         origins = [frame.world_points(joints.body[side], joints.point[side]) for side in (0, 1)]

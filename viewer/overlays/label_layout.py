@@ -11,14 +11,14 @@ from gpusim.typing import Array
 from gpusim.viewer.overlays.canvas import Box
 
 _DIRECTIONS = ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0))
-"""Candidate directions from the anchor, best first: to the side and above."""
+"""Directions (right, down) from the anchor to a label. The label uses the first direction with free space."""
 _RINGS = (0.35, 1.3, 2.6, 4.2)
-"""Candidate distances, in label heights."""
+"""Distances from the anchor to a label, in label heights. Small distances are tried first."""
 _CELL = 64
 
 
 def arrange_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: Sequence[Box] = ()) -> list[Box | None]:
-    """Return areas for labels, in the order of priority.
+    """Find free areas for labels. The first labels have priority.
 
     Args:
         anchors: (n, 2) pixels of the labeled points.
@@ -54,7 +54,7 @@ def _candidates(anchor: Array, size: Array, width: int, height: int) -> Iterator
 
 
 class _OccupiedCells:
-    """Boxes in the cells of a grid, for fast overlap tests with many labels."""
+    """Set of boxes, sorted into the cells of a grid for fast overlap tests."""
 
     def __init__(self) -> None:
         self._cells: dict[tuple[int, int], list[Box]] = {}

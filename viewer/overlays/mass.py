@@ -44,7 +44,7 @@ def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> 
         up: unit vector against gravity.
 
     Returns:
-        The support polygon, or None if no contact touches.
+        The support polygon, or None if no dynamic body touches the world or a kinematic body.
     """
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]
@@ -57,14 +57,14 @@ def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> 
 
 
 def whole_center(mass: Array, coms: Array) -> Array:
-    """Return the common centers of mass (worlds, 3) for masses (worlds, bodies) and centers (worlds, bodies, 3)."""
+    """Return each world's common center of mass, (worlds, 3), for ``mass`` (worlds, bodies) and ``coms``."""
     total = np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
     return np.asarray(np.einsum("wn,wni->wi", mass, coms) / total)
 
 
 @register
 class MassOverlay(Overlay):
-    """Centers of mass as disks, whose size depends on the mass.
+    """Centers of mass, drawn as disks. Larger masses have larger disks.
 
     A plumb line goes from the common center of mass to the support polygon.
     """

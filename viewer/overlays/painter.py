@@ -12,16 +12,16 @@ from gpusim.viewer.gl.text import GlyphAtlas
 from gpusim.viewer.overlays.canvas import AREA, LETTER, STROKE, Canvas
 
 HIDDEN = 0.22
-"""Opacity of strokes behind bodies."""
+"""Opacity of the parts of strokes that are behind bodies."""
 MAX_HIDDEN = 4000
-"""Maximum number of strokes with drawn hidden parts."""
+"""If a picture has more strokes, the painter omits the parts of strokes behind bodies."""
 WIRE = 0.4
 """Opacity of mesh edges."""
 _FLOAT = 4
 
 
 class Painter:
-    """Painter of a canvas over a renderer's picture.
+    """Painter that draws a canvas over a renderer's picture.
 
     Args:
         renderer: renderer whose meshes the wireframe shows.
@@ -39,7 +39,7 @@ class Painter:
         self._texture = _AtlasTexture()
 
     def draw(self, canvas: Canvas, view: View, target: Framebuffer) -> None:
-        """Draw a canvas over the frame in ``target``, which must have a valid depth buffer."""
+        """Draw a canvas over the picture in ``target``, whose depth buffer must contain the scene's depths."""
         target.bind()
         GL.glDepthMask(False)
         GL.glDisable(GL.GL_CULL_FACE)
@@ -116,7 +116,7 @@ class Painter:
 
 
 class _Instances:
-    """Buffer that contains instances of one record type."""
+    """Buffer on the GPU for records of one type (strokes, letters or areas)."""
 
     def __init__(self, record: np.dtype, each_instance: bool) -> None:  # type: ignore[type-arg]
         self._array = GL.glGenVertexArrays(1)
@@ -130,7 +130,7 @@ class _Instances:
         GL.glBindVertexArray(0)
 
     def write(self, records: Array) -> None:
-        """Replace the contents and bind them for drawing."""
+        """Replace the contents of the buffer, and bind the buffer for drawing."""
         self._buffer.write(records)
         GL.glBindVertexArray(self._array)
 
@@ -148,7 +148,7 @@ class _AtlasTexture:
         self._holds: tuple[int, int] = (0, -1)
 
     def bind(self, atlas: GlyphAtlas) -> None:
-        """Bind the atlas as texture 0, and upload a changed atlas."""
+        """Bind the atlas as texture 0. If the atlas has changed, upload it first."""
         GL.glActiveTexture(GL.GL_TEXTURE0)
         GL.glBindTexture(GL.GL_TEXTURE_2D, self._handle)
         if self._holds == (atlas.size, atlas.version):

@@ -30,17 +30,17 @@ class Row:
 def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
     """Add a table in a corner, below or next to existing tables. Long tables have several columns.
 
-    If the space is too small, the last row shows the number of missing rows. If even a short table does not fit, the
-    function adds no table.
+    If the space is too small for all rows, the last row shows the number of missing rows. If even a short table does
+    not fit, the function adds no table.
 
     Args:
         canvas: canvas to draw on.
         title: first line, or empty for no title.
         rows: lines below the title.
-        right, low: select the corner. By default, the table is in the upper left corner.
+        right, low: True selects the right or lower corner. By default, the table is in the upper left corner.
 
     Returns:
-        The covered area, or None without a table.
+        The area that the table covers, or None if there is no table.
     """
     shown = len(rows)
     while True:
@@ -57,7 +57,7 @@ def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = Fal
 
 
 def has_room(canvas: Canvas, title: str, rows: Sequence[Row]) -> bool:
-    """Return whether a table with all rows fits into the free space of the picture."""
+    """Return whether the picture has enough free space for a table with all rows."""
     return _free_corner(canvas, _Table.of(canvas, title, rows), False, False) is not None
 
 
@@ -136,7 +136,7 @@ def _add_row(canvas: Canvas, row: Row, left: float, base: float, width: float) -
 
 
 def _free_corner(canvas: Canvas, table: _Table, right: bool, low: bool) -> Box | None:
-    """Return the free area nearest to a corner, or None if the picture is full."""
+    """Return the free area for a table that is nearest to a corner, or None without enough free space."""
     (width, height), gap = table.size, table.gap
     x = float(gap)
     while x + width <= canvas.width - gap:

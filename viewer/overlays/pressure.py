@@ -41,7 +41,7 @@ class PressureOverlay(Overlay):
     floats: ClassVar[bool] = True
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw the bars in free areas, with a line from each bar to the center of the cylinder."""
+        """Draw the bars in free areas of the picture. A line connects each bar to the center of its cylinder."""
         cylinders = [actuator for actuator in frame.model.actuators if _has_chambers(actuator)]
         if not cylinders:
             add_panel(canvas, "no hydraulic cylinders", [])
@@ -68,7 +68,7 @@ def _has_chambers(actuator: ActuatorSpec) -> bool:
 
 
 def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Return the center of a cylinder in every drawn world, (worlds, 3), m."""
+    """Return the drawn position of a cylinder's center in each drawn world, (worlds, 3), m."""
     p = actuator.params
     body = np.array([int(p["body_a"]), int(p["body_b"])])
     point = np.stack([p["point_a"] - com_of(frame.model, body[0]), p["point_b"] - com_of(frame.model, body[1])])
@@ -77,7 +77,7 @@ def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
 
 
 def _values(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Return the pressures of chamber A, chamber B, tank and supply in the drawn worlds (4, worlds), Pa."""
+    """Return four pressures in each drawn world, (4, worlds), Pa: chamber A, chamber B, tank, supply."""
     assert frame.sim is not None
     prefix = actuator_type(actuator.kind).prefix
     read = [frame.sim.read(f"{prefix}.{actuator.label}.{name}", numpy=True) for name in _SIGNALS]

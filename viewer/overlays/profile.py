@@ -12,7 +12,7 @@ from gpusim.viewer.overlays.panels import Row, add_panel
 
 
 def profile_rows(frame: Frame) -> list[tuple[str, str]]:
-    """Return rows with names and values. Omit unknown values."""
+    """Return (name, value) rows of the status table, without unknown values."""
     sim, timings = frame.sim, frame.timings
     rows = []
     if sim is not None:

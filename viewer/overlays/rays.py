@@ -1,4 +1,4 @@
-"""Rays of sensors and their hit points."""
+"""Rays of sensors, and the points at which the rays hit shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.viewer.overlays.canvas import Canvas
 from gpusim.viewer.overlays.panels import Row, add_panel
 
 MAX_RAYS = 3000
-"""Maximum number of drawn rays per sensor. A sensor with more rays draws only every second, third, ... ray."""
+"""Maximum number of drawn rays per sensor. For a sensor with more rays, only every second, third, ... ray is drawn."""
 _COLORS = ((0.93, 0.20, 0.16), (0.10, 0.45, 0.92), (0.10, 0.62, 0.26), (0.80, 0.42, 0.04), (0.55, 0.25, 0.85))
 """Colors of sensors."""
 _HIT, _MISSED = 0.55, 0.15

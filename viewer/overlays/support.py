@@ -1,4 +1,4 @@
-"""Geometry of support polygons: convex hull of points on a plane, and the distance of a point from the hull's edge."""
+"""Geometry of support polygons: convex hull of points in a plane, and distance between a point and the hull's edge."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def convex_hull(points: Array) -> Array:
 
 
 def _chain(points: Array) -> list[Array]:
-    """Return half of the hull of sorted points (monotone chain, Andrew 1979)."""
+    """Return one half (lower or upper) of the hull of sorted points (monotone chain, Andrew 1979)."""
     size = float(np.ptp(points, axis=0).max())
     chain: list[Array] = []
     for point in points:
@@ -54,7 +54,7 @@ def margin(hull: Array, point: Array) -> float:
 
 
 class Level:
-    """Coordinates on planes perpendicular to the unit vector ``up``."""
+    """Conversion of points to 2D coordinates in planes perpendicular to the unit vector ``up``, and back."""
 
     def __init__(self, up: Array) -> None:
         self.up = np.asarray(up, dtype=float)

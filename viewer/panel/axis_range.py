@@ -11,20 +11,21 @@ from gpusim.typing import Array
 MAX_DECIMALS = 4
 """Maximum number of decimals on the panel."""
 FLOOR = 10.0 ** (1 - MAX_DECIMALS)
-"""Minimum span in the displayed unit: ten times the last decimal."""
+"""Minimum span in the displayed unit: ten units of the last decimal, 0.001."""
 MIN_RATIO = 0.01
-"""Minimum span relative to the magnitude of the values."""
+"""Minimum span, divided by the maximum magnitude of the values."""
 _SHRINK = 0.5
-"""The axis limits shrink if the values use less than this fraction of the span."""
+"""If the values use less than this fraction of the axis span, the axis limits shrink."""
 _STEPS = 5.0
-"""Minimum number of rounding steps in the span. Axis limits are multiples of the rounding step."""
+"""Minimum of span / rounding step. Axis limits are multiples of the rounding step."""
 
 
 class Span:
     """Axis limits for the values of the last seconds.
 
     Args:
-        min_width: minimum width of the range. :data:`FLOOR` and :data:`MIN_RATIO` also limit the width.
+        min_width: minimum distance between the limits. :data:`FLOOR` and :data:`MIN_RATIO` define further minimum
+            values.
     """
 
     def __init__(self, min_width: float = 0.0) -> None:

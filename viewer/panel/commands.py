@@ -36,7 +36,7 @@ def draw(panel_state: PanelState, operator: Operator) -> None:
 
 
 def _head(operator: Operator, item: Input, value: float) -> None:
-    """Draw name, value and unit."""
+    """Draw the name, value and unit of an input."""
     source = operator.source(item.name)
     span = item.upper - item.lower
     text = number(value, span, "+" if item.lower < 0.0 else "")
@@ -54,7 +54,7 @@ def _head(operator: Operator, item: Input, value: float) -> None:
 
 
 def _draw_source(operator: Operator, item: Input, source: str, room: float) -> None:
-    """Draw the source of the value if there is enough space."""
+    """Draw the name of the device that has set the value, if the line has enough space."""
     f = imgui.get_font_size()
     who = source or ("schedule" if operator.scheduled() and item.name in operator.sim.control else "")
     left = room - imgui.calc_text_size(item.name).x - (3.3 * f if item.switch else f)

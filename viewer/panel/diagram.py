@@ -48,7 +48,7 @@ def toggle(panel_state: PanelState) -> None:
 
 
 def draw(panel_state: PanelState, view: DiagramView) -> None:
-    """Draw the canvas. To the right of the canvas, draw the ports and parameters of the selected block."""
+    """Draw the canvas. To the right, draw the ports and parameters of the selected block."""
     _head(panel_state, view)
     f = imgui.get_font_size()
     values = view.values(panel_state.world)
@@ -64,7 +64,7 @@ def draw(panel_state: PanelState, view: DiagramView) -> None:
 
 
 def _head(panel_state: PanelState, view: DiagramView) -> None:
-    """Draw a button for each diagram, and a button that fits the diagram into the canvas."""
+    """Draw one button per diagram, and a button that scales the diagram to fit the canvas."""
     f = imgui.get_font_size()
     for label in view.labels:
         width = imgui.calc_text_size(label).x + 1.2 * f
@@ -110,7 +110,7 @@ def _canvas(panel_state: PanelState, view: DiagramView, values: dict[str, Array]
 
 
 def _mouse(view: DiagramView, at: Any) -> None:
-    """Handle drag, wheel and click on the canvas."""
+    """Handle mouse input on the canvas: drag moves, wheel zooms, click selects a block."""
     io = imgui.get_io()
     x, y = io.mouse_pos.x - at.x, io.mouse_pos.y - at.y
     if imgui.is_item_hovered() and io.mouse_wheel:
@@ -199,7 +199,7 @@ class _Pen:
         )
 
     def values(self, box: Box, values: dict[str, Array]) -> None:
-        """Draw numbers and lamps at the outputs."""
+        """Draw the current values next to a box's outputs: numbers, or lamps for logic signals."""
         for port, signal in box.signals.items():
             value = values.get(signal)
             if value is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MIN_ZOOM, MAX_ZOOM = 0.15, 4.0
 """Range of the zoom, window pixels per diagram unit."""
 ON = 0.5
-"""Threshold of a logic signal: larger values are on."""
+"""A logic signal with a larger value is on."""
 
 
 class DiagramView:
@@ -31,7 +31,7 @@ class DiagramView:
         label: label of the displayed diagram, see :meth:`show`.
         zoom, x, y: pixels per diagram unit, and position of the diagram's upper left corner in the canvas.
         picked: path of the selected block, or empty.
-        edited: signal -> number in the field that the user edits.
+        edited: signal -> number that the user has typed into the signal's field.
         dragged: True if the current mouse press has moved the diagram.
         widths: cache of text widths, by text and height in pixels.
     """
@@ -68,7 +68,7 @@ class DiagramView:
         self.y = 0.5 * (height - self.zoom * whole.height)
 
     def zoom_at(self, x: float, y: float, steps: float) -> None:
-        """Zoom about a canvas point."""
+        """Zoom the diagram, and keep the canvas point (x, y) fixed."""
         zoom = min(max(self.zoom * 1.15**steps, MIN_ZOOM), MAX_ZOOM)
         self.x = x - (x - self.x) * zoom / self.zoom
         self.y = y - (y - self.y) * zoom / self.zoom
@@ -79,7 +79,7 @@ class DiagramView:
         self.x, self.y = self.x + dx, self.y + dy
 
     def pick(self, x: float, y: float) -> None:
-        """Select the innermost block at a canvas point, or none."""
+        """Select the innermost block at a canvas point. Without a block there, clear the selection."""
         at = (x - self.x) / self.zoom, (y - self.y) / self.zoom
         found = [box.path for box in self.picture.boxes.values() if box.holds(*at)]
         self.picked = found[-1] if found else ""
@@ -105,7 +105,7 @@ class DiagramView:
         return found
 
     def inputs(self, box: Box) -> dict[str, str | None]:
-        """Return a dict for the input ports of a box: port -> signal."""
+        """Return the signals that drive the input ports of a box: port -> signal."""
         wires = {w.target[1]: w.signal for w in self.picture.wires if w.target[0] == box.path}
         return {port: wires.get(port) for port in box.inputs}
 
@@ -115,7 +115,7 @@ class DiagramView:
         return self._source.sim.runtime.running
 
     def parameters(self, box: Box) -> dict[str, str]:
-        """Return a dict for the tunable parameters of a block: parameter name -> signal."""
+        """Return the tunable parameters of a block: parameter name -> signal."""
         start = f"diagram.{self.label}.{box.path.replace('/', '.')}."
         return {
             signal.removeprefix(start): signal

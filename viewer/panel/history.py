@@ -21,7 +21,7 @@ SECONDS = 10.0
 """Time span of the scopes, s of simulated time."""
 _SAMPLES = 400
 _NOISE = 0.1
-"""Minimum span of a scope, as a fraction of a known signal range."""
+"""Minimum span of a scope, as a fraction of the signals' declared range."""
 _AXES = "xyzw"
 
 
@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One plot with title, unit and lines. ``first`` is the column that contains the samples of the first line."""
+    """One plot with title, unit and lines. ``first`` is the column of the first line in the array of samples."""
 
     title: str
     unit: str
@@ -96,9 +96,9 @@ class History:
             self.world = world
 
     def sample(self) -> None:
-        """Sample the current values at intervals. After a reset, discard older samples.
+        """Sample the current values if the sampling interval has passed. After a reset, discard all older samples.
 
-        Samples of forces need a trial step.
+        If the scene plots forces, sampling runs a trial step.
         """
         if not self.scopes:
             return
@@ -114,7 +114,7 @@ class History:
         self._count = min(self._count + 1, _SAMPLES)
 
     def _read(self, row: Array) -> None:
-        """Read all signals into (worlds, traces)."""
+        """Read the current values of all signals into ``row`` (worlds, traces)."""
         worlds = list(self.worlds)
         for scope in self.scopes:
             for k, trace in enumerate(scope.traces, start=scope.first):
@@ -134,13 +134,13 @@ class History:
         return self._spans[self.scopes.index(scope)].around(values)
 
     def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:
-        """Return the limits of a gauge: the range of the signal, or if unknown, limits around the values."""
+        """Return the limits of a gauge: the signal's range if known, else limits that contain ``values``."""
         known = scope.traces[number].range
         return known if known is not None else self._gauges[scope.first + number].around(values[:, number])
 
 
 def _known(scope: Scope) -> list[float]:
-    """Return the width of each trace's range. Omit traces without a range."""
+    """Return max - min for the range of each trace, without traces that have no range."""
     return [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
 
 
@@ -190,7 +190,7 @@ def number(value: float, span: float, sign: str = "") -> str:
 
 
 def decimals(span: float) -> int:
-    """Return the number of decimals for values within a range of the width ``span``."""
+    """Return the number of decimals that is suitable for values in a range of the width ``span``."""
     if not np.isfinite(span) or span <= 0.0:
         return 2
     return int(min(max(2 - np.floor(np.log10(span)), 0), MAX_DECIMALS))

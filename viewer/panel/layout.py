@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpusim.viewer.overlays.canvas import Box
 
 DIAGRAM = 0.55
-"""Height of an open diagram, as a fraction of the height above the timeline."""
+"""Height of the open diagram, divided by the window's height above the timeline."""
 
 
 @dataclass(frozen=True)

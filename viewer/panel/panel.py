@@ -16,11 +16,11 @@ from gpusim.viewer.panel.theme import Sizes
 _FIXED = ("no_title_bar", "no_resize", "no_move", "no_collapse", "no_saved_settings", "no_nav")
 
 _ROOMY = 40.0
-"""Minimum column height at which the list of overlays is initially open, in font sizes."""
+"""The list of overlays is initially open if the column is at least this high, in font sizes."""
 _MIN_WIDTH, _MIN_HEIGHT = 30.0, 18.0
 """Minimum window size for the panel, in font sizes."""
 _FOR_SCOPES = 3.2
-"""Minimum window width for scopes, in column widths."""
+"""The panel shows scopes if the window is at least this wide, in column widths."""
 
 
 class Panel:
@@ -75,12 +75,12 @@ class Panel:
         return self.layout(width, height).scene if self.visible and self.fits(width, height) else whole
 
     def covers(self, x: float, y: float) -> bool:
-        """Return whether the panel covered a window point in the last frame."""
+        """Return whether a window point was on the panel in the last frame."""
         return self._layout is not None and not self._layout.scene.holds(x, y)
 
     @property
     def has_list(self) -> bool:
-        """True if an open popup list may cover the scene."""
+        """True if a popup list is open, which may cover the scene."""
         if self._layout is None:
             return False
         self._enter()

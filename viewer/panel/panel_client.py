@@ -51,7 +51,7 @@ class PanelClient:
         return self.panel.scene_area(width, height)
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event. Return True if the event belongs to the panel."""
+        """Handle an event. Return True if the panel uses the event."""
         events = self.panel.events
         if kind == "key":
             return self._key(*details)
@@ -91,7 +91,7 @@ class PanelClient:
         return False
 
     def key_groups(self) -> list[KeyGroup]:
-        """Return help for the panel's key and the mouse on the panel."""
+        """Return help texts: the key that shows the panel, and mouse actions on the panel."""
         lines = [KeyLine(window_key(window_name(TOGGLE)), "show or hide the panel")]
         if self.panel.panel_state.operator is not None:
             lines.append(KeyLine("right click", "on a slider: return the command to the schedule"))
@@ -121,8 +121,7 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
 
     Args:
         window: window that gets the clients.
-        panel_state: state of the window's session. If there is a panel, the state and the window share the active
-            overlays.
+        panel_state: state of the window's session. With a panel, the state uses the window's set of active overlays.
         panel: if True, add the panel, keyboard and gamepad. If False, add only keyboard and gamepad.
 
     Returns:

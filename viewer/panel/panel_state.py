@@ -37,13 +37,13 @@ class PanelState:
         operator: the inputs, or None during playback of a motion.
         parameters: scene parameters, empty for a scene without parameters.
         values: current values of the parameters, as text that the user may edit.
-        shown: names of the active overlays. The window uses the same object.
+        shown: names of the active overlays. The window uses the same set object.
         worlds: indices of the worlds that are drawn.
         world: index of the displayed world.
         overlays: all overlays.
         jitter: root mean square of the lateness of frames (s), or None without a pacer.
         frame_rate: frames per second, or 0 without a pacer.
-        record_path: file of the operator's first recording. Other recordings get a number in the file name.
+        record_path: file of the operator's first recording. File names of further recordings get a number.
         message: one line for the user about the last restart.
         problem: error of the last recording or replay of commands, or empty.
         keys: function that returns the help for all keys and the mouse in a window, or None without a window.
@@ -111,7 +111,7 @@ class PanelState:
         return self.operator.key_groups() if self.operator is not None else ()
 
     def health(self) -> tuple[str, bool]:
-        """Return the state of the simulation as text, and whether the simulation is healthy."""
+        """Return a text about the state of the simulation, and True if the simulation is healthy."""
         if self.live is None:
             return "playback", True
         word = np.asarray(self.live.sim.status_flags())

@@ -17,7 +17,7 @@ _MIN_HEIGHT, _MAX_HEIGHT = 2.4, 7.0
 
 
 def draw(history: History, world: str = "") -> None:
-    """Draw all scopes below each other, so that they fill the available height.
+    """Draw all scopes in one column that fills the available height.
 
     Args:
         history: the samples.
@@ -46,7 +46,7 @@ def draw(history: History, world: str = "") -> None:
 
 
 def _row(trace: Trace, rgba: theme.Rgba, values: Array, ends: tuple[float, float]) -> None:
-    """Draw color, name and value of a line, with a gauge below."""
+    """Draw the color, name and value of one scope line, and a gauge below."""
     f = imgui.get_font_size()
     value = float(values[-1]) if len(values) else float("nan")
     low, high = ends

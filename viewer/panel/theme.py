@@ -30,12 +30,12 @@ SOURCES: dict[str, Rgba] = {
     "replay": GOOD,
     "stop": BAD,
 }
-"""Source of a value -> color of the command."""
+"""Source that has set a command, such as "keyboard" -> color of the command."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Lengths for one window size, in cursor units (units of the cursor position, one pixel or more).
+    """Lengths for one window size, in cursor units. A cursor unit has one or more pixels.
 
     Attributes:
         font: height of letters, including the gap between lines.
@@ -50,7 +50,7 @@ class Sizes:
 
     @classmethod
     def of(cls, width: float, height: float, zoom: float = 1.0) -> Sizes:
-        """Return sizes for a window, so that text is readable.
+        """Return sizes that give readable text in a window.
 
         ``zoom`` is the number of cursor units per logical pixel of the desktop.
         """

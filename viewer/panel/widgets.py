@@ -19,7 +19,7 @@ def wide() -> float:
 
 
 def right_text(text: str, rgba: Rgba, edge: float) -> None:
-    """Draw text in the line of the previous item, right-aligned at ``edge``."""
+    """Draw text in the same line as the previous item, right-aligned at ``edge``."""
     imgui.same_line(edge - imgui.calc_text_size(text).x)
     imgui.text_colored(rgba, text)
 
@@ -40,7 +40,7 @@ def wrapped(text: str, rgba: Rgba) -> None:
 
 
 def clipped(text: str, width: float) -> str:
-    """Return the text. If the text is too wide, replace the middle by an ellipsis."""
+    """Return the text. If the text is too wide, an ellipsis replaces its middle."""
     if imgui.calc_text_size(text).x <= width:
         return text
     head, tail = text[: (len(text) + 1) // 2], text[(len(text) + 1) // 2 :]
@@ -68,7 +68,7 @@ def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0
 
 
 def row_width(count: int) -> float:
-    """Return the width of each of ``count`` buttons in a row."""
+    """Return the width of one button, if a row has ``count`` equal buttons."""
     gap = imgui.get_style().item_spacing.x
     return (wide() - (count - 1) * gap) / count
 

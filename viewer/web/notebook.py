@@ -47,7 +47,7 @@ def notebook(
         worlds: indices of the drawn worlds, or None for the first 16.
         camera: a camera, the name of a view, or None. With None, the view uses the scene's camera, or a camera that
             shows everything.
-        host: name or address of this computer that the browser uses.
+        host: name or address of this computer, which the browser uses to connect.
         port: port of the page. 0 selects a free port.
 
     Returns:

@@ -21,7 +21,7 @@ def open_server(host: str = LOCAL, port: int = PORT) -> Any:
     """Start a viser server.
 
     Args:
-        host: name or address of this computer that browsers use. "0.0.0.0" means all addresses.
+        host: name or address of this computer, which browsers use to connect. "0.0.0.0" means all addresses.
         port: 1 to 65535, or 0 for a free port.
 
     Raises:
@@ -49,7 +49,7 @@ def stop_server(server: Any) -> None:
 
 
 def url_of(server: Any) -> str:
-    """Return the address of the page, for a browser on this computer."""
+    """Return the URL of the page, for a browser on this computer."""
     host = server.get_host()
     return f"http://{LOCAL if host in ('0.0.0.0', '::') else host}:{server.get_port()}"
 
@@ -59,7 +59,7 @@ def _in_use(port: int) -> ViewerError:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the port if a server can use it."""
+    """Check that a server can use the port, and return the port. For port 0, return a free port."""
     if not isinstance(host, str):
         raise ViewerError(f"host {host!r} is not a name; give e.g. {LOCAL} or 0.0.0.0")
     if not isinstance(port, int) or not 0 <= port <= _MAX_PORT:

@@ -14,9 +14,9 @@ from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.window.session import SPEEDS
 
 Do = Callable[[Callable[[], None]], None]
-"""Function that runs another function at the next frame, in the thread of the simulation."""
+"""Function with one argument: a function to execute at the next frame, in the thread of the simulation."""
 _SETTLED = 0.5
-"""For this time (s) after an input in the browser, a slider keeps the browser's value."""
+"""After a browser changes a slider, the server does not overwrite the slider for this time, s."""
 _STEPS = 200
 NONE, ALL = "none", "all"
 SCENE_VIEW = "scene"
@@ -28,7 +28,7 @@ class WebPanel:
     Args:
         gui: interface of a viser server.
         panel_state: state that the controls show and change.
-        do: function that schedules a browser's request for the next frame.
+        do: function that executes another function (a browser's request) at the next frame.
         look: function with two arguments: a camera's name, and the browser that has chosen the camera.
         follow: function with one argument: the label of the body to follow, or None.
         draw: function with one argument: the indices of the worlds to draw.
@@ -59,7 +59,7 @@ class WebPanel:
     # Elements. If an event has no client, the server has changed the element, not a user.
 
     def _on(self, handle: Any, action: Callable[[Any], None]) -> Any:
-        """Call ``action`` with the new value after a browser changes or clicks an element."""
+        """Call ``action`` with the element's new value after a browser changes or clicks the element."""
 
         def changed(event: Any) -> None:
             if event.client is not None:
@@ -197,7 +197,7 @@ class WebPanel:
             setattr(handle, name, value)
 
     def _settle(self, handle: Any, value: Any) -> None:
-        """Send a value to the browsers unless a browser has just changed the element."""
+        """Send a value to the browsers, unless a browser has changed the element in the last 0.5 s."""
         if time.time() - handle.update_timestamp > _SETTLED:
             self._show(handle, "value", value)
 
@@ -218,5 +218,5 @@ def _is_on(item: Input, value: float) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return text with escaped Markdown characters."""
+    """Escape all Markdown characters of a text, and return the text."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>#|" else c for c in text)

@@ -1,4 +1,4 @@
-"""A stage as nodes of a viser scene. Each frame sends only changed poses."""
+"""Conversion of the drawn objects (the stage) to nodes of a viser scene. Each frame sends only changed poses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from gpusim.viewer.gl.lighting import grid_spacing
 ROOT = "/stage"
 _SEGMENTS = 32
 _STILL = 1e-6
-"""Minimum pose change that is sent to browsers. Changes of position are relative to the scene's radius."""
+"""The server sends only larger pose changes to browsers. Changes of position are divided by the scene's radius."""
 _FLOOR = (214, 216, 219)
 _LINES, _SECTIONS = (190, 193, 197), (160, 164, 170)
 _OPAQUE = 255
 _SURROUNDINGS = 0.6
 """Brightness of the environment light."""
 _VISIBLE = 60.0
-"""Distance at which the grid lines of the ground fade, relative to the scene's radius."""
+"""Distance at which the grid lines of the ground fade, divided by the scene's radius."""
 
 
 @dataclass
@@ -38,12 +38,12 @@ class _Node:
 
 
 def set_up_lights(scene: Any) -> None:
-    """Set the light of a viser scene."""
+    """Set the environment light of a viser scene."""
     scene.configure_environment_map("city", environment_intensity=_SURROUNDINGS)
 
 
 class WebScene:
-    """Nodes of a stage in a viser scene.
+    """Viser scene with nodes for all objects of a stage.
 
     Args:
         scene: scene of a viser server.
@@ -147,7 +147,7 @@ class WebScene:
 
     @property
     def shifted(self) -> Array:
-        """Shift (3,) in m that the browsers currently use."""
+        """Current shift (3,) of all objects in the browsers, m."""
         return self._shift
 
 

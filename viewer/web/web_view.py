@@ -1,4 +1,4 @@
-"""A session on a web page. The Python process runs the session, and browsers show and control the session."""
+"""A session on a web page. The session runs in the Python process. Browsers show and control it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from gpusim.viewer.window.running import run_session
 RATE = 30.0
 """Maximum number of pictures per second."""
 _PANEL_EVERY = 0.2
-"""Time between two updates of numbers and scopes, s."""
+"""Time between two updates of displayed numbers and scopes, s."""
 _ASPECT = 0.9
-"""Typical ratio of width to height of the page's free area."""
+"""Typical aspect ratio (width / height) of the page's scene area."""
 _MAX_WORLDS = 16
 
 
@@ -41,8 +41,8 @@ class WebView(Closing):
 
     Args:
         panel_state: session and operator, as for the panel of a window.
-        host: name or address of this computer for browsers. "0.0.0.0" allows all other computers to connect without a
-            password.
+        host: name or address of this computer, which browsers use to connect. "0.0.0.0" allows all other computers to
+            connect without a password.
         port: 1 to 65535, or 0 for a free port.
         worlds: indices of the drawn worlds, or None for the first 16.
         camera: a camera, the name of a view, or None for a camera that shows everything.
@@ -92,13 +92,13 @@ class WebView(Closing):
         return url_of(self._opened())
 
     def _opened(self) -> Any:
-        """Return the server of the open page."""
+        """Return the server. If the page is closed, raise an error."""
         if self._server is None:
             raise ViewerError("the page is closed; create a new WebView")
         return self._server
 
     def _start(self) -> None:
-        """Show the simulation or recording of the session at the start, and again after a restart."""
+        """Create the page for the session's current source, at the start and after each restart."""
         self._generation = self.session.generation
         self._panel_at = float("-inf")
         self._server.gui.reset()

@@ -9,15 +9,15 @@ from statistics import median
 from gpusim import validate
 
 TIME_FRACTION = 0.8
-"""Fraction of real time for steps."""
+"""Maximum computing time of a step, divided by the step size."""
 RECENT = 5
-"""Number of recent steps for the median computing time, which determines the step size."""
+"""The median computing time of this number of recent steps determines the step size."""
 GRADES = 4
-"""Number of step sizes per factor of two."""
+"""Number of possible step sizes in each interval from dt to 2 dt."""
 
 
 class AdaptiveStep:
-    """Adaptive step size. The size is the smallest size between two limits at which the simulation runs in real time.
+    """Adaptive step size. It is the minimum size, between two limits, at which the simulation runs in real time.
 
     ::
 

@@ -1,4 +1,4 @@
-"""Mouse and keyboard. The controls convert events to commands for the session and the camera. Needs no glfw."""
+"""Mouse and keyboard. The controls convert events to commands for session and camera. Needs no glfw."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gpusim.viewer.window.sources import Live
 from gpusim.viewer.window.view_state import ViewState
 
 _CLICK = 4.0
-"""Maximum cursor movement of a click, in cursor units."""
+"""Maximum cursor movement between press and release of a mouse button that counts as a click, in cursor units."""
 _SCRUB = 1.0
-"""Length of a jump in a recording with Shift and an arrow key, s."""
+"""Time by which Shift and an arrow key jump forward or back in a recording, s."""
 MOUSE, WINDOW = "Mouse", "Window"
-"""Titles in the list of keys."""
+"""Titles of groups in the list of keys."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Controls:
         help: displayed page of the key list (1, 2, ...), or 0 if the list is hidden.
         others: objects that handle keys before the window, such as the operator and the panel.
         panel_reports: True if a panel shows the simulation state.
-        pull: spring that pulls a body, or None.
+        pull: spring that pulls a body to the cursor, or None.
     """
 
     def __init__(self, session: Session, sight: ViewState) -> None:
@@ -228,20 +228,20 @@ class Controls:
         return True
 
     def aim_pull(self) -> None:
-        """Move the end of the spring to the cursor, once per frame."""
+        """Move the target of the mouse spring to the cursor. Call this once per frame."""
         if self.pull is not None and self._pulled is not None:
             offset = self.sight.stage.offsets[self._pulled.world]
             self.pull.target = self.sight.on_plane(self._x, self._y, self._pulled.point) - offset
 
     def pull_ends(self) -> tuple[Array, Array] | None:
-        """Return the drawn ends of the spring (m): grabbed point and cursor."""
+        """Return the drawn positions (m) of the spring's ends: the grabbed point, and the target at the cursor."""
         if self.pull is None or self._pulled is None:
             return None
         offset = self.sight.stage.offsets[self._pulled.world]
         return self.pull.point() + offset, self.pull.target + offset
 
     def let_go(self) -> None:
-        """End the pull and remove its force."""
+        """Stop pulling the body, and remove the spring force."""
         if self.pull is None:
             return
         self.pull.release()

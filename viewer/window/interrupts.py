@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 _PATIENCE = 3
-"""Number of signals that raise KeyboardInterrupt immediately."""
+"""This number of signals (Ctrl-C) raises KeyboardInterrupt immediately."""
 
 
 @contextmanager

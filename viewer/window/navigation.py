@@ -10,9 +10,9 @@ from gpusim.typing import Array
 from gpusim.viewer.camera import OrbitCamera, PinholeCamera
 
 _ANGLE_PER_DRAG = math.pi
-"""Orbit angle (rad) for a mouse drag over the height of the picture."""
+"""Orbit angle (rad) for a mouse drag as long as the picture height."""
 _ZOOM = 0.88
-"""Distance factor for one notch of the wheel."""
+"""One notch of the mouse wheel multiplies the camera distance by this factor."""
 
 
 class Navigator:
@@ -29,7 +29,7 @@ class Navigator:
         self._home = self._orbit
 
     def look(self, camera: PinholeCamera) -> None:
-        """Copy position, target and field of view from ``camera``."""
+        """Set position, target and field of view to those of ``camera``."""
         rotated = PinholeCamera(
             tuple((self._axes.T @ camera.position).tolist()),
             tuple((self._axes.T @ camera.target).tolist()),

@@ -12,7 +12,7 @@ from statistics import median
 RATE = 60.0
 """Frames per second if the refresh rate of the screen is unknown."""
 _SLOWEST = 6
-"""Maximum number of screen periods per frame. A frame that takes longer skips deadlines."""
+"""Maximum of :attr:`Pacer.every`. Frames that take longer miss deadlines."""
 _RECENT = 120
 """Number of recent frames for the displayed statistics."""
 
@@ -60,7 +60,7 @@ class Pacer:
         self.restart()
 
     def restart(self) -> None:
-        """Restart the clock and the statistics after work outside of frames, such as loading a scene."""
+        """Restart deadlines and statistics. Call this after slow work between frames, such as loading a scene."""
         self.every = 1
         self._start = self._woke = self._clock()
         self._number = 0
@@ -91,7 +91,7 @@ class Pacer:
         return deadline
 
     def _adapt(self, busy: float) -> None:
-        """Update the number of periods per frame."""
+        """Update :attr:`every`, so that a frame takes less time than ``every`` periods."""
         self._busy.append(busy)
         load = median(self._busy) / self.period  # the median ignores a single slow frame
         needed = min(math.ceil(load / 0.98), _SLOWEST)
@@ -109,7 +109,7 @@ class Pacer:
         self._frames += 1
 
     def recent(self) -> Jitter:
-        """Return statistics of the last 120 frames. ``skipped`` counts since the last restart."""
+        """Return statistics of the last 120 frames. Only ``skipped`` covers all frames since the last restart."""
         count = max(len(self._late), 1)
         rms = math.sqrt(sum(late * late for late in self._late) / count)
         return Jitter(rms, max(self._late, default=0.0), len(self._late), self._skipped)
@@ -119,7 +119,7 @@ class Pacer:
         return Jitter(math.sqrt(self._sum / max(self._frames, 1)), self._worst, self._frames, self._skipped)
 
     def frame_rate(self) -> float:
-        """Return the recent frames per second, or 0 before the second frame."""
+        """Return the average frames per second of the last frames, or 0 before the second frame."""
         if len(self._deadlines) < 2:
             return 0.0
         return (len(self._deadlines) - 1) / (self._deadlines[-1] - self._deadlines[0])

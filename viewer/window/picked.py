@@ -58,7 +58,7 @@ class Picked:
         return cls(spec.label, world, position, quaternion_of(rotation), None, None, mass)
 
     def lines(self) -> list[str]:
-        """Return the data as text, one line for each value."""
+        """Return lines of text, one line for each value."""
         x, y, z = np.round(self.position, 9) + 0.0
         rotation_vector = rotations.rotation_vector_from_quaternion(self.orientation)
         angle = float(np.linalg.norm(rotation_vector))

@@ -16,7 +16,7 @@ from gpusim.typing import Array
 from gpusim.viewer.gl.see_through import SeeThrough
 
 _SEGMENTS = 24
-"""Number of segments of round shapes for ray casting."""
+"""Number of segments of round shapes in the meshes for ray casting."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Hit:
     Attributes:
         body: index of the body.
         world: index of the body's world among the drawn worlds.
-        point: position at which the intersection is drawn (m), including the offset of the world in the grid.
+        point: drawn position of the intersection (m): the position in the world frame plus the world's offset in the
+            grid.
         distance: distance from the eye (m).
     """
 
@@ -44,7 +45,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first hit of a ray. Return None if the ray hits nothing, or first hits the world.
+        """Return the first hit of a ray, or None if this hit is not on a body.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
@@ -57,7 +58,7 @@ class Picker:
         return None if hit is None or hit.body == WORLD else hit
 
     def _instance(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
-        """Return the nearest hit of the ray on an instance that is not glass."""
+        """Return the nearest hit of the ray on the instances, except instances drawn as glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
         blocking[self._see_through.hiding(transforms, eye)] = False  # glass
         nearest, hit_instance = np.inf, -1
@@ -96,7 +97,7 @@ def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array
 
 @lru_cache(maxsize=512)
 def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
-    """Return a mesh's triangle corners (triangles, 3, 3), and center and radius of its bounding sphere."""
+    """Return three values for a mesh: triangle corners (triangles, 3, 3), bounding sphere center and radius."""
     made = mesh.make(_SEGMENTS)
     low, high = made.bounds()
     center = 0.5 * (low + high)

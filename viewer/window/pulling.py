@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 FREQUENCY = 2.0
-"""Natural frequency of the grabbed point on its critically damped spring, Hz."""
+"""Natural frequency of the critically damped spring with the grabbed point, Hz."""
 STRONGEST = 250.0
-"""Maximum force per body mass, m/s2."""
+"""Maximum spring force divided by the body's mass, m/s2."""
 SPIN_DAMPING = 8.0
-"""Damping rate of the rotation, 1/s."""
+"""Rate at which the damping reduces the body's rotation, 1/s."""
 SIGNALS = ("applied_force", "applied_torque")
 
 
 def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
-    """Return the effective mass (kg) of a free body at a point, for the force direction with the least effective mass.
+    """Return the minimum effective mass (kg) of a free body at a point, over all force directions.
 
     Args:
         mass: mass of the body (kg).
@@ -38,7 +38,7 @@ def mass_at_point(mass: float, inertia: Array, arm: Array) -> float:
 def spring_wrench(
     stretch: Array, velocity: Array, arm: Array, mass: float, felt: float, frequency: float = FREQUENCY
 ) -> tuple[Array, Array]:
-    """Compute the force of a critically damped spring at a point, and its torque about the center of mass.
+    """Compute the force of a critically damped spring on a point, and its torque about the center of mass.
 
     Args:
         stretch: vector (3,) from the point to the target (m).
@@ -93,7 +93,7 @@ class Pull:
         self._felt = mass_at_point(self._mass, self._inertia, self._arm)
 
     def _motion(self) -> tuple[Array, Array, Array, Array]:
-        """Return center of mass, rotation matrix, velocity and angular momentum."""
+        """Return four values for the body: center of mass, rotation matrix, velocity, angular momentum."""
         state = self._sim.read_state()
         names = ("position", "orientation", "linear_velocity", "angular_momentum")
         center, quaternion, velocity, momentum = (
@@ -107,7 +107,7 @@ class Pull:
         return center + rotation @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
-        """Write the force and torque for the current state. The force and the torque act until the next call."""
+        """Write the spring force and torque for the current state. They act until the next call."""
         center, rotation, velocity, momentum = self._motion()
         arm = rotation @ self._arm
         spin = rotation @ np.linalg.solve(self._inertia, rotation.T @ momentum)

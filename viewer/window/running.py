@@ -22,7 +22,7 @@ def run_session(
     Args:
         session: the session.
         pacer: timer of the frames.
-        frame: function that advances the session to a deadline (s, frame clock) and shows it.
+        frame: function that advances the session to a deadline (s, frame clock) and shows the new state.
         duration: stop after this time (s).
         closed: function that returns True after the user has closed the view.
 

@@ -1,4 +1,4 @@
-"""Window with an OpenGL context, created by glfw. This module selects PyOpenGL's platform for windows."""
+"""Window with an OpenGL context, created by glfw. This module selects the PyOpenGL platform that windows need."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpusim.viewer.gl.context import PACKAGES, VERSIONS, use_egl
 
 WITHOUT = "draw without a window: gpusim render"
 Listener = Callable[..., None]
-"""A function that gets the event type ("key", "char", "button", "cursor", "scroll") and glfw's arguments."""
+"""Function for events. Arguments: type ("key", "char", "button", "cursor" or "scroll"), then the arguments of glfw."""
 
 
 def require_glfw() -> Any:
@@ -78,7 +78,7 @@ class Screen:
         self._attach(listener)
 
     def _create(self, title: str, width: int, height: int, visible: bool) -> tuple[Any, tuple[int, int], int]:
-        """Return window, OpenGL version and context API for the first working combination."""
+        """Try OpenGL versions and context APIs. Return window, version and API for the first combination that works."""
         glfw = self.glfw
         code, reason = 0, ""
         for api in _context_apis(glfw):

@@ -14,13 +14,13 @@ from gpusim.viewer.window.sources import Source
 SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Playback speeds for the keys, relative to real time."""
 BEHIND = 0.1
-"""Maximum lag of the source behind real time, s. The session skips a larger lag."""
+"""Maximum time by which the source may lag behind real time, s. The session drops any additional lag."""
 _STALL = 0.5
-"""Delay between two frames above which a stall is reported, s."""
+"""The session reports a stall if the time between two frames is longer, s."""
 _BUDGET = (1.0 / 30.0, 0.08)
-"""Minimum and maximum time budget of the source in one frame, s."""
+"""Minimum and maximum of the wall time that the source may use in one frame, s."""
 _SHOWN = 1.0
-"""Time for which a lag stays visible, s."""
+"""Time for which the window reports that the session has dropped time, s."""
 _READ = 8.0
 """Time for which a note stays visible while the session runs, s."""
 _RECENT = 120
@@ -41,7 +41,7 @@ class Session:
     Attributes:
         source: current source, which :meth:`restart` replaces.
         generation: number of restarts.
-        paused, speed: as set.
+        paused, speed: current pause state, and current simulated time per real time.
         finished: True after the user has quit.
         note: one line for the user about the last command.
         dropped: real time (s) that the session has dropped, because the simulation was too slow.
@@ -70,7 +70,7 @@ class Session:
 
     @property
     def note(self) -> str:
-        """One line for the user."""
+        """One line for the user about the last command."""
         return self._note
 
     @note.setter
@@ -110,7 +110,7 @@ class Session:
             self.pause(why)
 
     def skip(self) -> None:
-        """Ignore the real time that passes until the next frame, for example after slow work outside of frames."""
+        """Do not count the real time until the next frame. Call this after slow work outside of frames."""
         self._deadline = None
 
     def _drop(self, seconds: float) -> None:
@@ -119,7 +119,7 @@ class Session:
 
     @property
     def behind(self) -> bool:
-        """True if the session has dropped time within the last second."""
+        """True if, in the last second, the session has dropped time because the simulation was too slow."""
         return self._deadline is not None and self._deadline - self._dropped_at < _SHOWN
 
     @property
@@ -148,11 +148,11 @@ class Session:
         return (time1 - time0) / (wall1 - wall0)
 
     def poses(self, worlds: Sequence[int]) -> Poses:
-        """Return the poses to draw, interpolated between two steps in slow motion."""
+        """Return the poses to draw. In slow motion, interpolate between two steps."""
         return self.source.poses(worlds, self._target if self.speed < 1.0 else None)
 
     def _resume_from(self, time: float) -> None:
-        """Continue from a time, and discard earlier measurements of the real-time factor."""
+        """Continue at ``time`` (s), and restart the measurement of the real-time factor."""
         self._target = time
         self._course.clear()
 

@@ -24,7 +24,7 @@ _READ_EVERY = 0.1
 
 
 class Sketches:
-    """Drawings over each frame of a window.
+    """Drawing functions for the session's data over each frame of a window.
 
     Args:
         session: session with the displayed state.
@@ -81,7 +81,7 @@ class Sketches:
         self._lines = Picked.read(session.source, self._controls.sight.worlds[world], body).lines()
 
     def notes(self) -> list[Row]:
-        """Return notes about the state of the session, and the last note about a command.
+        """Return rows of text: the state of the session, then the last note about a command.
 
         If a panel shows the state, the result is only the last note.
         """
@@ -109,7 +109,7 @@ class Sketches:
 def key_pages(canvas: Canvas, groups: Sequence[KeyGroup]) -> list[list[Row]]:
     """Split the key list into pages that fit into the picture.
 
-    A title and the first line below the title are on one page.
+    A title is always on the same page as the first line below it.
     """
     pages: list[list[Row]] = [[]]
     widest = max((line.keys for group in groups for line in group.lines), key=canvas.atlas.width, default="")
@@ -128,7 +128,7 @@ def _page_title(page: int, pages: int) -> str:
 
 
 def _shortened(canvas: Canvas, line: KeyLine, widest: str) -> Row:
-    """Return a row with a description that fits next to the widest keys."""
+    """Return a row of the key list. Shorten the description if it does not fit next to the widest key names."""
     text = line.what
     for end in range(len(line.what) - 1, 0, -1):
         if has_room(canvas, "", [Row(text, widest)]):

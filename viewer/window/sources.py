@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _POSES = ("position", "orientation")
 _AT_ONCE = 64
-"""Maximum number of steps between two checks of the clock."""
+"""Maximum number of steps before the source checks the wall time again."""
 
 
 class Source(Protocol):
-    """Protocol of a source: an object that advances in time and has poses."""
+    """Protocol of a source: a simulation or a recorded motion, with a current time and poses."""
 
     model: Model
     num_worlds: int
@@ -42,7 +42,7 @@ class Source(Protocol):
 
     @property
     def recording(self) -> str:
-        """Name and current length of the file that is recorded, as text."""
+        """Name and current length of the motion file that is being recorded, as text."""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         """Advance to a time (s), for at most ``budget`` s of wall time, and return the reached time.
@@ -54,7 +54,7 @@ class Source(Protocol):
         """Advance by ``count`` steps or frames. Recordings can also go back."""
 
     def jump(self, seconds: float) -> None:
-        """Jump by some seconds in a recording."""
+        """Jump forward (or back, if negative) by ``seconds`` in a recording."""
 
     def reset(self) -> None:
         """Reset to the start."""
@@ -79,14 +79,14 @@ class Live:
         sim: the simulation.
         scene: scene of the simulation.
         pose: name of the posture after a reset, or None for the initial state.
-        clock: function that returns the time (s), for the work budget.
+        clock: function that returns the wall time (s), for the budget of :meth:`run_to`.
 
     Attributes:
         before_step: function that applies state-dependent forces before each chunk of steps. The argument is the
             duration of the chunk (s).
         operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
-        cost: wall time of a recent step (s), None before the first step.
+        cost: wall time of one step (s), measured recently, or None before the first step.
         variable: adaptive step size, or None for the simulation's step size.
     """
 
@@ -130,13 +130,13 @@ class Live:
         return float(np.max(self.sim.read_state()["time"]))
 
     def record(self, recorder: MotionRecorder | None) -> None:
-        """Start a recording to a recorder, with the current state as first frame."""
+        """Start a recording with ``recorder``. The current state is the first frame."""
         self._recorder, self._recorded = recorder, 0.0
         if recorder is not None:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance as in :class:`Source`. Stop at the step that reaches the time, or when the budget is used up."""
+        """Advance until a step reaches the time ``target`` or the budget is used up, see :meth:`Source.run_to`."""
         end = self._clock() + budget
         while (remaining := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(remaining, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
@@ -150,7 +150,7 @@ class Live:
         return self.sim.config.dt if self.variable is None or fixed else self.variable.size
 
     def _chunk(self, dt: float, smooth: bool, seconds: float) -> int:
-        """Return the number of steps in the next chunk."""
+        """Return the number of steps in the next chunk, which runs without interruption."""
         if self.scene.schedule is not None or smooth:
             return 1
         max_steps = _AT_ONCE if not self.cost else int(seconds / self.cost)
@@ -209,7 +209,7 @@ class Live:
         self._time, self._before = self._measured(), {}
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
-        """Return poses as in :class:`Source`."""
+        """Return poses, see :meth:`Source.poses`."""
         state: Mapping[str, Any] = self.sim.read_state()
         now = [state[name] for name in _POSES]
         if time is None or not self._before or time >= self._time:

@@ -19,7 +19,7 @@ from gpusim.viewer.window.picking import Hit, Picker
 
 
 class ViewState:
-    """Stage with a camera that the user moves.
+    """Drawn objects (stage), with a camera that the user moves.
 
     Args:
         model: the model to draw.
@@ -85,7 +85,7 @@ class ViewState:
     def next_camera(self) -> str:
         """Change to the next camera of the model.
 
-        After the last camera, change to the home pose. Return a note for the user.
+        After the model's last camera, change to the user's camera in its home pose. Return a note for the user.
         """
         cameras = self.stage.model.cameras
         if not cameras:
@@ -100,13 +100,13 @@ class ViewState:
         return f"camera {cameras[number].label} ({number + 1} of {len(cameras)})"
 
     def release(self) -> None:
-        """Change from the model's camera to the user's camera. The pose does not change."""
+        """Change from the model's camera to the user's camera, which starts with the same pose."""
         if self.mounted is not None:
             self.navigator.look(self.camera())
             self.mounted = None
 
     def show(self, poses: Poses) -> None:
-        """Set the poses of the next frame, and move the camera with a followed body."""
+        """Set the poses of the next frame. If the camera follows a body, move the camera with the body."""
         self.poses = poses
         if self.followed is not None:
             self.navigator.follow(self.center(self.followed))
@@ -124,7 +124,7 @@ class ViewState:
             self.navigator.follow(self.center(hit))
 
     def follow_body(self, label: str) -> None:
-        """Center a body of the first drawn world, and follow the body.
+        """Move a body of the first drawn world to the center of the picture, and follow the body.
 
         Raises:
             UnknownNameError: the body is unknown.
@@ -135,7 +135,7 @@ class ViewState:
         self.follow(hit)
 
     def copy_camera_from(self, before: ViewState) -> None:
-        """Copy the camera from another view, and follow the body with the same label."""
+        """Copy the camera from another view. If the other view follows a body, follow the body with the same label."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed
@@ -148,11 +148,11 @@ class ViewState:
         self.mounted = camera_number(self.stage, mounted)
 
     def ray(self, x: float, y: float) -> Array:
-        """Return the ray direction (3,) through a point (from the upper left corner of the scene's area)."""
+        """Return the direction (3,) of the ray from the eye through the point (x, y) of the scene's area."""
         return self.camera().pixel_ray(np.array(x), np.array(y), self.width, self.height)
 
     def pick(self, x: float, y: float) -> Hit | None:
-        """Return the body visible at a point of the scene's area, or None."""
+        """Return the visible body at a point of the scene's area, or None if no body is visible there."""
         transforms = self.stage.transforms(self.poses)
         return self._picker.pick(transforms, self.poses, np.array(self.camera().position), self.ray(x, y))
 

@@ -30,7 +30,7 @@ _BUTTONS = ("left", "right", "middle")  # glfw's numbers
 _TITLE_EVERY = 0.25
 _SHIFT, _CTRL = 1, 2  # glfw's bits
 Room = Callable[[float, float], Box]
-"""Function (width, height of a window) -> scene's area, in cursor units."""
+"""Function with two arguments: width and height of the window. It returns the scene's area. All in cursor units."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Window(Closing):
         return self._room(*self.screen.size())
 
     def _pixels(self) -> tuple[int, int, int, int]:
-        """Return lower left corner, width and height of the scene in the window, pixels."""
+        """Return the scene's area in the window, in pixels: x and y of the lower left corner, width, height."""
         area, (width, height) = self._area(), self.screen.pixels()
         scale = width / max(self.screen.size()[0], 1)
         x, below = round(scale * area.x), height - round(scale * (area.y + area.height))
@@ -174,7 +174,7 @@ class Window(Closing):
         self._clients.append(client)
 
     def set_room(self, room: Room) -> None:
-        """Set the function ``room``, which returns the area of the scene, and move the camera to its home pose."""
+        """Set the function that returns the scene's area in the window, and move the camera to its home pose."""
         self._room = room
         area = self._area()
         self.sight.width, self.sight.height = int(area.width), int(area.height)
