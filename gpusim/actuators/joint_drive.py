@@ -66,7 +66,7 @@ class JointDrive(JointActuator):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.
 
-        An emergency stop sets efforts and velocities to 0, and position commands to the current position.
+        The safe value of efforts and velocities is 0. The safe value of a position is the current position.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
