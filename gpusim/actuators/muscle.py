@@ -13,8 +13,8 @@ al. 2013):
 With ``tausmooth``, the time constant changes smoothly for small abs(u - a). The Runge-Kutta method of order 4
 integrates the activation, without overshoot at any step size.
 
-The force is implicit in the velocity, and therefore stable at any step size. To conserve elastic energy, the solver
-averages the passive force over the motion in a velocity update (kick).
+The force is implicit in the velocity, and therefore stable at any step size. In a velocity update (kick), the passive
+force is its mean along the motion, which conserves elastic energy.
 """
 
 from __future__ import annotations

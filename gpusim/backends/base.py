@@ -147,7 +147,7 @@ class Backend(Protocol):
         """Write poses and velocities in chosen worlds (reference/signals/writes.py).
 
         Args:
-            operations: the operations (n, 4), int32.
+            operations: numbers of the operations (CODES) and their three arguments, in order (n, 4), int32.
             values: values to write (worlds, columns). The CUDA backend also accepts a list of arrays to join, on the
                 host or on the device.
             worlds: indices of the worlds. The CUDA backend also accepts a mask on the device. With a mask, ``values``

@@ -275,7 +275,7 @@ class JointType(ABC):
         Args:
             params: parameters of the joint.
             first_joint, first_body: indices of the copies of joint 0 and body 0 in the other builder.
-            parent: index of the body in the other builder that replaces this builder's world, or -1 for the world.
+            parent: body that replaces the world of the original builder, as an index in the other builder. -1: world.
             pose: pose of this builder's world in the frame of ``parent``.
         """
         return params

@@ -65,8 +65,8 @@ def load_mjcf(
     becomes part of its parent. Several hinges and slides of a body become one d6 joint. If a d6 joint cannot represent
     them, they become separate joints with light bodies between them.
 
-    ``report.findings`` lists everything that the model lacks or changes. ``report.commands`` maps MuJoCo's ctrl to
-    commands of the model. ``report.poses`` names the keyframes.
+    ``report.findings`` lists each feature of the file that gpusim omits or changes. ``report.commands`` maps MuJoCo's
+    ctrl to commands of the model. ``report.poses`` names the keyframes.
 
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.

@@ -68,7 +68,8 @@ def load_sdf(
         self_collisions: True enables collisions between links of a model, except neighbors and links that overlap at
             the start (default: <self_collide> of the file).
         visuals: True imports visuals.
-        meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
+        meshes: how to make collision shapes of meshes: "hull" (one convex hull), or "decompose" (several convex
+            hulls, needs the package coacd).
         actuators: has no effect, since SDF has no actuators.
         asset_dirs: folders to search for models, packages and meshes.
         assets: files in memory, as a dict: file name -> content (bytes).

@@ -97,7 +97,8 @@ def load_urdf(
             overlap at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
             self-collisions.
         visuals: True imports visuals. If False, the viewer draws the collision shapes instead.
-        meshes: collision shapes of meshes, "hull", or "decompose" for several hulls (needs the package coacd).
+        meshes: how to make collision shapes of meshes: "hull" (one convex hull), or "decompose" (several convex
+            hulls, needs the package coacd).
         actuators: True adds a joint force for each transmission with an effort interface. ``report.commands`` lists the
             commands.
         asset_dirs: folders to search for ``package://name/...`` and relative names. The importer also searches the

@@ -80,7 +80,8 @@ def load_usd(
         self_collisions: True lets the links of an articulation collide with each other. Default: as in the file
             (``physxArticulation:enabledSelfCollisions``, ``newton:selfCollisionEnabled``).
         visuals: True imports the visible prims of purpose "default" and "render", with colors, textures and normals.
-        meshes: collision shapes of meshes, "hull", or "decompose" for several convex pieces (needs coacd).
+        meshes: how to make collision shapes of meshes: "hull" (one convex hull), or "decompose" (several convex
+            hulls, needs coacd).
         actuators: True imports drives and actuators.
         asset_dirs: folders to search for references and payloads.
         assets: files in memory (relative name -> content).

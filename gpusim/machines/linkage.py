@@ -138,7 +138,8 @@ class Static:
         coordinate: coordinate (rad or m) of the joint ``travel``.
         travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position.
         wheel_rate: derivative of the load with respect to ``travel`` (N/m).
-        lengths: ``Spring.value`` of each spring: length (m) of a coil, or -q (rad) of a torsion bar.
+        lengths: ``Spring.value`` of each spring. For a coil spring, this is the length (m). For a torsion bar, this is
+            -q (rad) with the joint angle q.
         motion_ratios: derivatives of ``lengths`` with respect to ``travel``.
         frequency: undamped heave frequency (Hz) of the chassis on a wheel at constant height.
         damping_ratio: damping ratio of the heave, with the mean of bound and rebound damping.

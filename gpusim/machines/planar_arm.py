@@ -95,7 +95,10 @@ class FourBar:
 
 @dataclass(frozen=True)
 class Ram:
-    """A cylinder of the analytic model: the two parts that it connects, and its pin position in each part's frame."""
+    """A hydraulic cylinder of the analytic model: the two parts that it connects, and its pin on each part.
+
+    The position of a pin is in the frame of the part.
+    """
 
     name: str
     start: str

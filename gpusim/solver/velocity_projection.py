@@ -1,9 +1,9 @@
 """Projection of velocities onto the constraints.
 
-Of all velocities that satisfy the constraints, the projection finds the velocities whose change has the least kinetic
-energy. For given velocities v, these are the velocities v' that minimize ``(v' - v)^T M (v' - v)`` with the constraints
-C v' = d. The constraints are the rigid rows and the rates to keep. M contains the masses and inertias of the bodies,
-and the inertias of rotors. Loops may have redundant rows.
+For the current velocities v, the projection returns the velocities v' that minimize ``(v' - v)^T M (v' - v)`` subject
+to the constraints C v' = d. The change of the velocities then has the least kinetic energy. The constraints are the
+rigid rows and the rates to keep. M contains the masses and inertias of the bodies, and the inertias of rotors. Loops
+may have redundant rows.
 """
 
 from __future__ import annotations

@@ -93,7 +93,8 @@ def _bounded_move(matrix: Array, error: Array, max_move: Array) -> tuple[Array, 
 def slope_increase(slope: Array, change: Array, force_decrease: Array) -> Array:
     """Return D' - D (num_worlds, rows, rows), an increase of the force slopes D.
 
-    The increase prevents cycles of the velocity guesses. The BFGS update D' is positive definite, and D' c = f:
+    Without the increase, the guessed velocities could alternate between two values. The BFGS update D' is positive
+    definite, and D' c = f:
     D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c).
     The increase is zero unless f c > c D c > 0.
 

@@ -65,14 +65,14 @@ def wide_phases() -> frozenset[str]:
 
 @cache
 def wide_arrays() -> tuple[str, ...]:
-    """Return the names of the slab arrays that the wide phases read or write."""
+    """Return the names of the work arrays that phases in SIMD lanes read or write."""
     names = {name for phase in wide_phases() for name in (PHASES[phase].reads + " " + PHASES[phase].writes).split()}
     return tuple(sorted(names))
 
 
 @cache
 def wide_parameters() -> tuple[Field, ...]:
-    """Return the parameters that wide phases read, except parameters with the same value in all worlds."""
+    """Return the parameters that phases in SIMD lanes read, except parameters with the same value in all worlds."""
     used = set(_ACCESSOR.findall(wide_text()))
     return tuple(f for f in PARAMETERS if f.name in used)
 

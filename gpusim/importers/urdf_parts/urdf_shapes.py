@@ -30,7 +30,7 @@ class CollisionRules:
     """Rules for the collisions between links.
 
     Attributes:
-        meshes: collision shapes of meshes, "hull" or "decompose".
+        meshes: how to make collision shapes of meshes: "hull" (one convex hull) or "decompose" (several).
         self_colliding: links that may collide with each other.
         excluded_pairs: pairs of links that never collide, even if both links are in ``self_colliding``.
         material: function that returns the material of a link's shapes, or None for the default.

@@ -2,7 +2,8 @@
 
 No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
 solver handles one color after another (Gauss-Seidel). For each constraint, the solver first solves the rigid rows as
-one block. Then the solver solves each axis row by its law.
+one block. Then the solver solves each axis row (the row of one joint coordinate). The law of an axis row gives the
+impulse as a function of the velocity.
 
 The overflow contains the constraints without a color. Each sweep first solves the overflow. The solver solves all
 overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
