@@ -45,14 +45,14 @@ class Offscreen(Closing):
             drawn in the initial poses, or in the poses from :meth:`pose`.
         width, height: picture size (pixels), 1 to 8192.
         camera: see :meth:`look`. Default: a camera that shows everything.
-        quality: "auto" (depends on the renderer's name), "high", "medium" or "software".
-        max_worlds: maximum number of worlds to draw next to each other. The first worlds are drawn.
+        quality: "high", "medium", "software", or "auto" ("software" for a renderer on the CPU, else "high").
+        max_worlds: maximum number of worlds to draw next to each other, starting with the first.
         worlds: indices or mask of the worlds to draw. ``worlds`` replaces ``max_worlds``.
         overlays: name of one overlay, or names of several overlays (docs/guides/viewer.md).
         glass: if True, draw a world shape as glass while it hides bodies. Depth and segmentation ignore glass shapes.
             With ``glass=False``, world shapes hide bodies.
         decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
-            visuals. Decorations are in color, depth and segmentation images. With ``decoration=False``, draw only
+            visuals. Decorations appear in color, depth and segmentation images. With ``decoration=False``, draw only
             shapes, visuals, ropes and rods.
         visuals: if True, bodies with visuals show only their visuals, in color, depth and segmentation. With
             ``visuals=False``, all bodies show their collision shapes.

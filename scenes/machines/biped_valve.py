@@ -1,7 +1,7 @@
-"""A biped stands and turns a valve wheel with both hands, under the control of a block diagram.
+"""A standing biped turns a valve wheel with both hands. A block diagram controls the robot.
 
-The scene follows the VirSim papers on bipeds. The control shifts the hands' targets until all wrist forces that do no
-work on the wheel are zero. The new targets correct an error in the assumed position of the wheel.
+The scene follows the VirSim papers on bipeds. The control shifts the hands' targets until each wrist pushes only along
+the rim of the wheel. The new targets correct an error in the assumed position of the wheel.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ START_TIME, MIN_RETURN_TIME, SETTLING_TIME = 1.0, 5.0, 1.3
 GRAVITY, DEGREES = 9.81, 180.0 / math.pi
 HAND_MASS = next(link.mass for link in LINKS if link.name == "l_hand")
 COMPLIANCE = 2e-3
-"""Speed of a hand's target divided by the wrist force that does no work on the wheel, m/(N s)."""
+"""Speed of a hand's target divided by the wrist force that is not along the rim, m/(N s)."""
 HALF_WIDTH = 0.09 + FOOT[1]
 """Half of the distance between the outer edges of the two soles, m."""
 BALANCED_TIME = 0.5
@@ -111,7 +111,7 @@ class Times:
 
     @classmethod
     def of(cls, angle: float) -> Times:
-        """Return the times for a rotation (rad). The return starts at 5 s, or later for more than 93 degrees."""
+        """Return the times for a wheel rotation (rad). The return motion starts at 5 s, or later above 93 degrees."""
         duration = abs(angle) / SPEED
         back = max(MIN_RETURN_TIME, START_TIME + duration + SETTLING_TIME)
         # lag of the filter at the start, and deceleration at the end
@@ -284,7 +284,7 @@ def off(run: Recording, turn: float) -> tuple[float, float]:
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
-    """Return the maximum relative error of a wrist's mean force, compared with friction/(2 radius)."""
+    """Return the maximum relative difference between a wrist's mean force along the rim and friction/(2 radius)."""
     expected, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
     for (begin, end), sign in zip(Times.of(turn).motions, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)
@@ -295,7 +295,7 @@ def push_off(run: Recording, turn: float, friction: float, radius: float) -> flo
 
 
 def slip(run: Recording) -> float:
-    """Return the maximum displacement (m) of a sole since the end of the initial balancing."""
+    """Return the maximum displacement (m) of a sole after the initial balancing."""
     settled = run["time"] > BALANCED_TIME
     feet = [run[f"site.{s}_sole.position"][settled] for s, _y in SIDES]
     return max(float(np.linalg.norm(foot - foot[0], axis=-1).max()) for foot in feet)

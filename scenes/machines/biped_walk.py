@@ -25,9 +25,9 @@ NAME = "biped_walk"
 STANDING_BEND = 0.4
 """Bending angle of hips and ankles in the standing posture, rad. The knees bend by twice this angle."""
 STEPS_TO_BOARD = 2
-"""Index of the step onto the board. The first step after the ``steps`` of :func:`build` has the index 0."""
+"""Index of the step onto the board. Index 0 is the first step after the straight walk of ``steps`` steps."""
 STEPS_TO_BEND, STEPS_TO_PUSH, BEND_STEPS = 5, 4, 6
-"""Index of the first step in the bend, index of the pushed step (as above), and number of steps in the bend."""
+"""Indices (as for STEPS_TO_BOARD) of the first step in the bend and of the pushed step. Number of steps in the bend."""
 MIN_PUSH = 30.0
 """Minimum push that has a visible effect, N."""
 PUSH_TIME, PUSH_DELAY = 0.2, 0.2
@@ -35,7 +35,7 @@ PUSH_TIME, PUSH_DELAY = 0.2, 0.2
 BOARD = (0.13, 0.065)
 """Half of the board's length and width, m."""
 SUPPORT_FORCE, CONTACT_SETTLING = 25.0, 0.02
-"""Force above which a sole supports the robot (N), and settling time after ground contact (s)."""
+"""Minimum ground force of a supporting sole (N), and settling time after ground contact (s)."""
 ITERATIONS = 16
 """Number of iterations of the contact solver."""
 TARGET_RANGE = 0.6
@@ -58,7 +58,7 @@ def build(
     """Build the scene. The commands "push_x" and "push_y" are forces on the chest (N).
 
     Args:
-        steps: number of steps before the board and the bend, 2 to 200. Odd numbers are rounded up.
+        steps: number of steps before the board and the bend, 2 to 200. An odd number of steps is rounded up.
         length: length of a step, m, 0.13 to 0.22.
         turn: angle of the bend, degrees, -90 to 90, positive to the left.
         board: thickness of the board under the left foot, m, 0 (no board) to 0.03.
@@ -109,7 +109,7 @@ def build(
 
 
 def _joint_target_scene(friction: float) -> Scene:
-    """Return the scene with a target for each joint of the legs."""
+    """Return the scene in which commands set the target angles of the leg joints."""
     posture, pelvis = standing(STANDING_BEND)
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="floor")
@@ -162,7 +162,7 @@ def _even(steps: int) -> int:
 
 
 def _start_posture(posture: Posture, plan: Plan) -> Posture:
-    """Return the posture, with leg angles from the plan's first sample."""
+    """Return a copy of ``posture`` with the leg angles at the start of the plan."""
     result = dict(posture)
     for s, sign in SIDES:
         angles = leg_angles(plan.pelvis[:1], plan.feet[s][:1], sign)[0]
@@ -212,7 +212,7 @@ def _checks(plan: Plan) -> list[Check]:
 
 
 def _stands_on(times: tuple[float, float], board: float) -> Check:
-    """Return a check that the left foot has the height of the board."""
+    """Return a check that the left sole is at the height of the board, within 3 mm."""
 
     def passes(run: Recording) -> bool:
         height = run["site.l_sole.position"][np.argmin(np.abs(run["time"] - 0.5 * sum(times))), :, 2]
@@ -222,7 +222,10 @@ def _stands_on(times: tuple[float, float], board: float) -> Check:
 
 
 def _comes_back(pushed: float) -> Check:
-    """Return a check that a push causes a DCM error above 15 mm, and that the error is below 15 mm after 2 s."""
+    """Return a check that a push causes a DCM error above 15 mm, which decays below 15 mm within 2 s.
+
+    DCM is the divergent component of motion.
+    """
 
     def passes(run: Recording) -> bool:
         time, off = run["time"], np.linalg.norm(run["diagram.robot.divergent"], axis=-1)
@@ -237,7 +240,7 @@ def _lean(run: Recording) -> np.ndarray:
 
 
 def _touched(plan: Plan, run: Recording) -> float:
-    """Return the maximum force (N) on a swinging foot, without the first and the last quarter of each swing."""
+    """Return the maximum ground force (N) on a foot in the middle half of its swing phases."""
     time, max_force = run["time"], 0.0
     for step in plan.steps:
         quarter = 0.25 * (step.ends - step.begins)
@@ -253,7 +256,7 @@ def _stops(plan: Plan, run: Recording) -> bool:
 
 
 def _plan_values(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
-    """Return the plan's values at the recording's times, (samples, 1, n)."""
+    """Return ``values`` of the plan, interpolated at the times of the recording, (samples, 1, n)."""
     columns = [np.interp(run["time"], plan.time, column) for column in values.T]
     return np.stack(columns, axis=-1)[:, None]
 

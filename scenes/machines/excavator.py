@@ -148,7 +148,7 @@ def _operated_checks(tracks: bool) -> list[Check]:
 
 
 def _operator(machine: Excavator) -> Callable[[gpusim.Simulation, float], None]:
-    """Return a schedule: an operator follows WAYPOINTS by proportional control."""
+    """Return a schedule that moves the bucket along WAYPOINTS with proportional control."""
     times = [point[0] for point in WAYPOINTS]
     strokes = np.array([_strokes(machine, *point[1:4]) for point in WAYPOINTS])
     tables = [Schedule(list(zip(times, column, strict=True))) for column in strokes.T]

@@ -44,7 +44,7 @@ GEAR = 40.0
 MOTOR = m.DcMotor(TORQUE / GEAR, FREE_SPEED * GEAR, 0.02, gear_ratio=GEAR)
 """Motor of the drive train: no-load speed 20 rad/s at the wheels, stall torque 1600 N m."""
 VISCOSITY = 40.0
-"""Viscosity of the coupling between front and rear wheels, N m s/rad."""
+"""Damping coefficient of the viscous coupling between front and rear wheels, N m s/rad."""
 STICK, RELEASE_TIME = 0.8, 5.5
 """Stick deflection with ``control="diagram"``, and time at which the driver releases the stick, s."""
 WHEELS = ("fl", "fr", "rl", "rr")
@@ -73,8 +73,8 @@ def build(
         obstacle: obstacle under the left wheels: a kerb 0.3 m long, waves of 1 m length, or a step up.
         height: height of the obstacle, m, 0.01 to 0.15.
         speed: driving speed, m/s, -5.4 to 5.4.
-        turn: speed of the right wheels minus the mean speed, m/s, -5.4 to 5.4. With ``speed`` 0, the robot rotates on
-            the spot.
+        turn: speed of the right wheels minus the mean speed, m/s, -5.4 to 5.4. With ``speed`` 0, ``turn`` rotates the
+            robot on the spot.
         steer: steering angle of the bicycle model, rad, positive to the left.
         drive_mode: "motor" for a DC motor with voltage commands, or "speed" for a drive that controls the wheels' mean
             speed.
@@ -83,11 +83,11 @@ def build(
         stiffness: stiffness of the robot's torsion bars, N m/rad.
         damping: damping of the robot's dampers, N m s/rad.
         friction: friction coefficient of the ground. The friction coefficient of the tires is 1.
-        slope: slope of the ground, rad, -0.6 to 0.6, positive for ground that falls forward.
+        slope: slope of the ground, rad, -0.6 to 0.6, positive if the ground goes down in the forward direction.
         brake: True applies all brakes from the start.
         control: "schedule": a schedule writes the commands. "diagram": a block diagram (_krt_control.py) computes the
-            commands from the inputs "stick" and "wheel". The parameters speed, turn, steer and brake have no effect
-            with "diagram".
+            commands from the inputs "stick" and "wheel". The arguments speed, turn, steer and brake have no effect with
+            ``control="diagram"``.
     """
     for name, value in (("speed", speed), ("turn", turn)):
         max_speed = round(0.9 * FREE_SPEED * RADIUS, 9)
@@ -179,7 +179,7 @@ def _crosses(run: Recording) -> bool:
 
 
 def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
-    """Check that the front suspension arms move far enough, and that all arms stay within their limits."""
+    """Check that the front arms rotate by over 0.056 rad (left up, right down), and that no arm exceeds its limits."""
     margins = [(run[name].min() - low, high - run[name].max()) for name, (low, high) in limits.items()]
     within = np.min(margins) > -1e-3
     left, right = (run[f"joint.{name}_lower.position"] for name in ("fl", "fr"))
@@ -240,7 +240,7 @@ def axle_loads(trailer: bool = True) -> tuple[float, float, float]:
 def _add_robot(
     b: gpusim.ModelBuilder, ground: gpusim.Transform, trailer: bool, travel: float, stiffness: float, damping: float
 ) -> tuple[m.SteeringRack, list[m.Suspension], list[m.Wheel]]:
-    """Add chassis, rack and four wheels."""
+    """Add chassis, steering rack and four wheels with suspensions."""
     loads = axle_loads(trailer)
     start = gpusim.Transform((0.0, 0.0, -0.5 * (loads[0] + loads[1]) / RADIAL_STIFFNESS))
     inertia = (0.12 * CHASSIS_MASS, 0.35 * CHASSIS_MASS, 0.42 * CHASSIS_MASS)
@@ -299,7 +299,7 @@ def _add_wheel(b: gpusim.ModelBuilder, corner: m.Suspension, load: float) -> m.W
 
 
 def _coordinates(wheels: tuple[str, ...]) -> list[str]:
-    """Return the names of signals for the suspension positions. A higher wheel has a larger position."""
+    """Return the signal names of the suspension positions, which increase when a wheel moves up."""
     return [f"joint.{name}_{'travel' if name in TRAILER_WHEELS else 'lower'}.position" for name in wheels]
 
 

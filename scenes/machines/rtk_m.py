@@ -1,4 +1,4 @@
-"""A rescue robot on four tracks climbs a step and holds a load sideways on its outriggers.
+"""A rescue robot on four tracks climbs a step, extends the outriggers and holds a load at its side.
 
 The machine has 152 bodies. With ``outriggers=false``, the robot tips over.
 """
@@ -136,7 +136,7 @@ def _operated_checks() -> list[Check]:
 
 
 def _operator(machine: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation, float], None]:
-    """Return a schedule: an operator drives the robot, then moves the arm by proportional control."""
+    """Return a schedule that drives the robot, then moves the arm with proportional control."""
     speed = Schedule([(0.5, 0.0), (1.0, SPEED), (STOPPED - 0.5, SPEED), (STOPPED, 0.0)])
     legs = Schedule([(STOPPED + 0.3, 0.0), (LEGS_OUT, LEG_TRAVEL if outriggers else 0.0)])
     swing = Schedule([(LEGS_OUT, 0.0), (ARM_OUT - 0.7, SWING_ANGLE)])

@@ -31,7 +31,8 @@ def lift_control(
         overlap: overlap of the spool, as a fraction of the spool's travel.
         supply: supply pressure (Pa).
         pressure: initial pressure in chamber A (Pa).
-        stiffness: sqrt(mass of the load * bulk modulus / volume of chamber A) (Pa s/m).
+        stiffness: pressure / load speed in an oscillation: sqrt(mass of the load * bulk modulus / volume of chamber A)
+            (Pa s/m).
     """
     d = Diagram("lift_control")
     d.add("input", "height", default=position, lower=0.0, upper=stroke, unit="m", keys=("S", "W"))

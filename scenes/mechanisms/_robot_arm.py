@@ -20,7 +20,7 @@ GEAR = 101.0
 
 @dataclass(frozen=True)
 class Motor:
-    """Catalog values: stall torque and maximum continuous torque (N m), no-load speed (rad/s), time constants (s)."""
+    """Catalog data of a motor: stall and continuous torque (N m), no-load speed (rad/s), two time constants (s)."""
 
     stall: float
     steady: float
@@ -35,11 +35,11 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 
 @dataclass(frozen=True)
 class Link:
-    """Link of the arm. Its Denavit-Hartenberg frame is at the joint to the next link.
+    """Link of the arm. The Denavit-Hartenberg frame of a link is at the joint to the next link.
 
     ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the link's joint (the joint to the previous link) to
-    this frame. ``limit`` (N m) is the maximum effort of the link's joint. ``radius`` and ``length`` (m) are the size of
-    the cylinder that defines the inertia. ``along`` is the index (0 to 2) of the cylinder's axis.
+    the link's frame. ``limit`` (N m) is the maximum effort of the link's joint. ``radius`` and ``length`` (m) are the
+    size of the cylinder that defines the inertia. ``along`` is the index (0 to 2) of the cylinder's axis.
     """
 
     name: str
@@ -143,7 +143,7 @@ def _draw(b: ModelBuilder, body: int, link: Link) -> None:
 
 
 def posture_at(pose: Transform) -> np.ndarray:
-    """Return the joint angles (6,), rad, that move the tool to a pose with the elbow up."""
+    """Return the elbow-up joint angles (6,), rad, for a pose of the tool."""
     b = ModelBuilder()
     add_arm(b, np.zeros(len(LINKS)), 0.0)
     tree = robotics.Tree(b.finalize())

@@ -4,8 +4,8 @@ Computed torque (Paul 1972, Luh 1980) computes the efforts by inverse dynamics f
 
     a = q_d'' + 3 w (q_d' - q') + 3 w^2 (q_d - q) + w^3 integral of (q_d - q)
 
-q are the joint angles. q_d are the desired joint angles. w is the decay rate of the errors. PID has the same gains,
-multiplied by the joint's inertia.
+q are the joint angles. q_d are the desired joint angles. w is the decay rate of the errors. The PID gains are the gains
+of computed torque, multiplied by the joint's inertia.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MAX_ACCELERATION, FILTER_FREQUENCY = 1.0, 4.0
 APPROACH = 1.0
 """Duration of the motion from home to the path and back, s."""
 LEVER, DAMPING = 0.3, 3e-3
-"""Inverse kinematics: weight of rotation relative to translation (m/rad), and damping factor of the least squares."""
+"""Inverse kinematics: weight of rotation / weight of translation (m/rad), and damping factor of least squares."""
 NO_FILTER = 1e-6
 """Filter time of derivatives, s."""
 DRIVE = "max(-1, min(1, max(-limit, min(limit, effort)) / stall + rate / idle))"
-"""Expression for the motor voltage divided by its maximum. The terms are the limited effort and the back-EMF."""
+"""Expression for motor voltage / maximum voltage: limited effort plus back-EMF."""
 
 
 @dataclass(frozen=True)

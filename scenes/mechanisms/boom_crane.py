@@ -56,7 +56,7 @@ def build(
         boom_mass: mass of the boom (a uniform rod), kg, above 0.
         tip_mass: point mass at the tip, kg, 0 or more.
         angle: initial angle of the boom above horizontal, rad, -0.349 to 0.864.
-        command: factor of the valve commands of the schedule, 0 to 1.6.
+        command: scale factor of the schedule's valve commands, 0 to 1.6.
         piston_mass: mass of the piston, kg. Gravity does not act on the piston mass.
         viscous_friction: viscous friction of the cylinder, N s/m.
         supply_pressure: supply pressure, Pa.
@@ -142,7 +142,7 @@ def _holds(run: Recording) -> bool:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Check that piston position and boom angle fit the law of cosines."""
+    """Check that piston position and boom angle satisfy the law of cosines."""
     angle = run["joint.hinge.position"]
     square = ROD_PIN**2 + BASE_PIN[0] ** 2 + BASE_PIN[1] ** 2
     along = BASE_PIN[0] * np.cos(angle) + BASE_PIN[1] * np.sin(angle)

@@ -98,7 +98,7 @@ def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
 def _swings_down(run: Recording, length: float, mass_fraction: float) -> bool:
     """Check the time at which the ball passes below the anchor.
 
-    A heavy ball keeps the chain straight, so that it swings down from horizontal like a rod.
+    A heavy ball keeps the chain straight, so that the chain swings down from horizontal like a rod.
     """
     x = run["body.ball.position"][:, 0, 0]
     crossing = int(np.argmax(x < 0.0))

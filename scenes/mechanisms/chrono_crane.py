@@ -47,7 +47,7 @@ def build(
     Args:
         crane_mass: mass of the crane, kg, above 0.
         ball_mass: mass of the ball under the crane's tip, kg, above 0.
-        command: factor of the valve commands of the schedule, -1 to 1.
+        command: scale factor of the schedule's valve commands, -1 to 1.
         supply_pressure: supply pressure, Pa.
         pressure_a: initial pressure in chamber A, Pa.
         pressure_b: initial pressure in chamber B, Pa.
@@ -132,7 +132,7 @@ def _plots() -> list[Plot]:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Check that the piston position fits the crane's angle."""
+    """Check that the piston position agrees with the distance of the cylinder's pins at the crane's angle."""
     half, angle = 0.5 * CRANE_LENGTH, run["joint.hinge.position"]
     length = np.hypot(half * np.cos(angle) - GROUND_PIN[0], half * np.sin(angle) - GROUND_PIN[1])
     return near(run["cylinder.lift.position"], length - START_LENGTH, 1e-9)

@@ -46,7 +46,7 @@ def build(
         load_inertia: inertia of the flywheel about the shaft, kg m2, above 0.
         pendulum_mass: mass of the pendulum, kg, above 0.
         pendulum_length: distance from the shaft to the pendulum's center of mass, m.
-        command: factor of the motor commands of the schedule, -1 to 1.
+        command: scale factor of the schedule's motor commands, -1 to 1.
     """
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     if load == "pendulum":

@@ -32,7 +32,7 @@ def build(
     slider_mass: Positive = 3.0,
     ball_mass: NotNegative = 5.0,
 ) -> Scene:
-    """Build the scene. The shaft's frame is at the ground, and a rod's frame is at its hinge.
+    """Build the scene. The shaft's frame is at the ground. Each rod's frame is at the rod's hinge.
 
     Args:
         spin: initial angular velocity of the governor about its shaft, rad/s.

@@ -140,7 +140,7 @@ _CYLINDER_FIELDS = (
 
 
 def _default(name: str) -> str:
-    """Return the default of a parameter as text. If another variant has a different default, the text lists it, too."""
+    """Return the default value of a parameter as text, followed by different default values of other variants."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -168,7 +168,7 @@ def build(
     coupling: Literal["implicit", "papers"] = "implicit",
     control: Literal["schedule", "diagram"] = "schedule",
 ) -> Scene:
-    """Build the scene. Each parameter that is None gets its value from the variant.
+    """Build the scene. A parameter that is None has the default value of the variant.
 
     Args:
         variant: "step" (case 1a, 100 kg), "ramped" (case 1c, 5 t) or "closed_center" (case 1d, holds 1 t).
@@ -177,7 +177,7 @@ def build(
         piston_mass: mass of piston and rod, kg. Gravity does not act on piston and rod.
         dry_friction: Coulomb friction of the seals, N.
         viscous_friction: viscous friction of the cylinder, N s/m.
-        command: factor of the valve commands in the variant's table, -1 to 1.
+        command: scale factor of the valve commands in the variant's table, -1 to 1.
         command_time: start time of the command, s.
         brake: command of the rod brake, 0 (open) to 1.
         position: initial piston position, m, 0 to the stroke.
@@ -189,7 +189,8 @@ def build(
         overlap_drain: opening of the drain edges at rest, as a fraction of the spool's travel, negative for a closed
             center.
         anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa), or 0 for no check valves.
-        coupling: "implicit", or "papers": the piston moves alone in substeps, as in the 2023 paper.
+        coupling: coupling of piston and load: "implicit", or "papers" (substeps in which only the piston moves, as in
+            the 2023 paper).
         control: "schedule": the variant's table gives the valve command. "diagram": a block diagram (_lift_control.py)
             computes the valve command, so that the load follows the input "height".
     """
@@ -294,7 +295,7 @@ def _model(lift: _Lift, coupling: Literal["implicit", "papers"]) -> gpusim.Model
 
 
 def _pressure_a(lift: _Lift) -> float:
-    """Return the initial pressure of chamber A. It carries the load, unless the piston is at the lower end stop."""
+    """Return the initial pressure of chamber A. At the lower end stop, the pressure does not carry the load."""
     if lift.position == 0.0:
         return lift.tank_pressure
     return (lift.mass * GRAVITY + lift.area_b * _pressure_b(lift)) / lift.area_a

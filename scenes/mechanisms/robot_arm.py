@@ -41,7 +41,7 @@ def build(
     """Build the scene. The commands are "start" (1: follow the path, 0: return home) and "speed" (m/s).
 
     Args:
-        control: control of the joints: computed torque, or PID of each joint with the same gains.
+        control: control of the joints: computed torque, or independent PID of each joint.
         path: path of the tool: a square of 24 cm with rounded corners, or a figure eight.
         speed: speed along the path, m/s, 0.05 to 0.5.
         tilt: tilt of the path's plane towards the arm, degrees, 0 to 45.

@@ -24,7 +24,7 @@ GRAVITY = 9.81
 STOP_FORCE = 9000.0
 """Force on the chassis that pushes the suspension against its end stops, N."""
 PRESS_TIMES, LIFT_TIMES = (3.0, 3.5), (3.5, 4.0)
-"""Intervals (start and end, s) of the force against the upper end stop, and of the force against the lower one."""
+"""Start and end (s) of the force that pushes against the upper end stop, then of the force against the lower one."""
 SHAKER_SCHEDULE = ((6.0, 0.0), (6.2, 0.04), (6.6, 0.04), (6.8, 0.0))
 """Schedule of the shaker: times (s) and heights (m)."""
 SHAKER_STIFFNESS, SHAKER_DAMPING = 1e9, 1e7
@@ -58,7 +58,7 @@ def build(
         steered: True adds a kingpin and a tie rod.
         load: wheel load at the design position of the suspension, N, above 500.
         payload: actual load divided by ``load``, 0.5 to 2.
-        stiffness: stiffness of the spring, or of a torsion bar at the wheel's center (approximately), N/m, above 0.
+        stiffness: stiffness of a coil, or approximate stiffness of a torsion bar at the wheel's center, N/m, above 0.
         damping: damping of the damper, N s/m, 0 or more.
         travel_up: maximum upward travel of the wheel, m, above 0.
         travel_down: maximum downward travel of the wheel, m, above 0.
@@ -90,7 +90,7 @@ def build(
 def parts(
     kind: str, spring: str, load: float, stiffness: float, damping: float, travel: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return the hub, the travel and the spring of a suspension."""
+    """Return the arguments ``hub``, ``travel`` and ``spring`` for a suspension."""
     if spring == "torsion":
         square = ARMS[kind] ** 2
         return {"hub": HUB, "travel": travel, "spring": m.TorsionBar(stiffness * square, damping * square, load=load)}
@@ -104,7 +104,7 @@ def travel_of(run: Recording) -> np.ndarray:
 
 
 def _checks(rest_travel: float, low: float, high: float) -> list[Check]:
-    """Return checks of the wheel travel, for its expected values (m) at rest, lower end stop and upper end stop."""
+    """Return checks of the wheel travel. The arguments are the expected values (m) at rest and at both end stops."""
 
     def settles(run: Recording) -> bool:
         late = (run["time"] > 2.0) & (run["time"] < PRESS_TIMES[0] - 0.05)

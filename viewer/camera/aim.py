@@ -16,7 +16,7 @@ from gpusim.viewer.camera.mounted import camera_number, mounted_camera
 from gpusim.viewer.errors import ViewerError
 
 _MARGIN = 0.02
-"""Minimum height of a following camera above the ground, divided by the camera's distance from the followed body."""
+"""Minimum height of a camera above the ground, divided by the camera's distance from the body that it follows."""
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
@@ -54,7 +54,7 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
 
 
 def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) -> PinholeCamera | Camera | str:
-    """Return the camera with which a view starts.
+    """Return the initial camera: the requested camera, or a view of everything.
 
     Args:
         camera: requested camera, or None for a view of everything. A view of everything replaces a scene's Camera if
@@ -69,13 +69,13 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
 def above_ground(
     stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
 ) -> PinholeCamera:
-    """Return a following camera, raised to a minimum height above horizontal grounds.
+    """Return a camera that follows a body. Raise the camera if it is too low above a horizontal ground.
 
     Args:
         stage: stage with all drawn objects.
         poses: current poses.
-        camera: camera after its motion with the body.
-        before: camera at the start of following the body. If ``before`` was below the ground, the result may be as low
+        camera: camera after it has moved with the body.
+        before: camera when it started to follow the body. If ``before`` was below the ground, the result may be as low
             as ``before``.
     """
     eye = np.array(camera.position)

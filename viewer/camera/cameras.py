@@ -25,7 +25,7 @@ VIEWS: dict[str, tuple[float, float, float] | None] = {
 """View name -> direction from target to eye, with z up. The key None is the view from the front, right and above."""
 FIELD_OF_VIEW = math.radians(36.0)
 _INSIDE = 0.93
-"""Points that a camera must show cover at most this fraction of the picture's width and height."""
+"""Maximum fraction of the picture's width and height that the points to show may cover."""
 _NEAREST = 0.4
 """Minimum ratio of nearest to farthest depth in a named view, which limits perspective distortion."""
 _STEEPEST = math.radians(89.0)
@@ -168,7 +168,7 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
     """Return a copy of the camera, centered on ``points`` and as close as possible.
 
-    All points are visible, and the distortion is small.
+    All points are visible, and the perspective distortion is small.
     """
     if not len(points):
         return camera

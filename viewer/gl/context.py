@@ -75,7 +75,7 @@ class OffscreenContext:
         renderer_name: name of the renderer that OpenGL reports, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
 
     Raises:
-        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process is a fork of a process that has
+        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process was forked after its parent had
             drawn.
     """
 
@@ -206,7 +206,7 @@ def _attributes(egl: Any, values: tuple[int, ...]) -> Any:
 
 
 def _quiet(function: Any, *arguments: Any) -> Any:
-    """Call ``function``. Return its result, or None if PyOpenGL raises an error."""
+    """Return the result of ``function``, or None if PyOpenGL raises an error."""
     try:
         return function(*arguments)
     except (AttributeError, ctypes.ArgumentError, TypeError):

@@ -60,7 +60,7 @@ class Rig:
     Attributes:
         to_light: unit vector (world frame) to the first light. Only the first light can cast shadows.
         shadowed: True if the first light casts shadows.
-        sun: linear color of the viewer's key light, or zero if the model has lights.
+        sun: linear RGB color of the viewer's key light, or zero if the model has lights.
         uniforms: uniform values of the shaders for the model's lights, see light.glsl.
     """
 

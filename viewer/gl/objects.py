@@ -26,7 +26,9 @@ def shader_text(name: str) -> str:
 
 
 class Program:
-    """Linked program of a vertex and a fragment shader. ``defines`` are inserted as lines ``#define NAME VALUE``.
+    """Linked program of a vertex and a fragment shader.
+
+    Each entry of ``defines`` becomes a line ``#define NAME VALUE`` of the shaders.
 
     Raises:
         ViewerError: the driver rejects the shader. The error message contains the first line of the driver's log.
@@ -156,7 +158,7 @@ class Texture:
             GL.glTexParameteri(self.target, name, GL.GL_CLAMP_TO_EDGE)
 
     def bind(self, unit: int) -> None:
-        """Bind the texture to ``unit`` for shaders."""
+        """Bind the texture to the texture unit ``unit``."""
         GL.glActiveTexture(GL.GL_TEXTURE0 + unit)
         GL.glBindTexture(self.target, self.handle)
 

@@ -22,11 +22,11 @@ class Quality:
         shadow_radius: width of soft shadow edges, texels.
         shade_spokes: number of sample directions for the soft shade below bodies.
         fine_shine: True if surfaces mirror the sky.
-        triangles: approximate maximum number of triangles per frame. To stay below this number, round shapes get fewer
-            segments.
+        triangles: approximate maximum number of triangles per frame. In large scenes, round shapes get fewer segments
+            to keep this limit.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances with ``samples`` per pixel. With more instances, each pixel has one
-            sample.
+        smoothed: maximum number of instances with ``samples`` per pixel. In scenes with more instances, each pixel has
+            one sample.
     """
 
     name: str

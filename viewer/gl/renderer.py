@@ -230,7 +230,7 @@ class Renderer:
                 self._draw_ground(ground, plane, view)
 
     def draw_instances(self) -> None:
-        """Draw all meshes with the current program. The vertex attributes are those of SceneBuffers."""
+        """Draw all meshes with the current program. SceneBuffers lists the vertex attributes."""
         self._buffers.draw()
 
     def _draw_shadow(self, view: View) -> ShadowView:
@@ -248,7 +248,7 @@ class Renderer:
         return shadow
 
     def _shadow_bounds(self, view: View) -> Bounds:
-        """Return bounds for the shadow map. They contain all objects, or only the objects near the camera's target."""
+        """Return a bounding sphere of all objects for the shadow map, or of the objects near the camera's target."""
         radius = 3.0 * view.camera.distance
         if view.bounds.radius <= radius:
             return view.bounds
@@ -322,7 +322,7 @@ class Renderer:
 
 class _ShadowMap(Framebuffer):
     def colors_bind(self) -> None:
-        """Bind the depth texture to texture unit 0."""
+        """Bind the shadow map's depth texture to texture unit 0."""
         assert self.depth is not None
         self.depth.bind(0)
 

@@ -167,7 +167,7 @@ class SceneBuffers:
         return bisect_right(self._firsts, instance) - 1
 
     def _dress(self, program: Program, batch: int) -> None:
-        """Bind the texture of a batch."""
+        """Bind the texture of a batch (all instances of one mesh)."""
         assert self._textures is not None
         texture = self._batches[batch].mesh.texture
         self._textures.bind(texture, program)
@@ -191,7 +191,7 @@ class SceneBuffers:
 
 
 def _meshes(stage: Stage, quality: Quality) -> list[TriangleMesh]:
-    """Return the meshes of all batches."""
+    """Return the mesh of each batch of instances."""
     segments = quality.segments
     meshes = [batch.mesh.make(segments) for batch in stage.batches]
     totals = {True: 0, False: 0}

@@ -69,7 +69,7 @@ class GroundShade:
         return to_texture
 
     def bind(self, unit: int) -> None:
-        """Bind the map as texture ``unit``."""
+        """Bind the shade map to the texture unit ``unit``."""
         self._shade.colors[0].bind(unit)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ def textures_of(stage: Stage) -> SurfaceTextures | None:
 
 
 class SurfaceTextures:
-    """Cache of textures on the GPU, by a hash of their pixels."""
+    """Textures on the GPU, one for each distinct image."""
 
     def __init__(self, textures: Iterable[Texture]) -> None:
         self._handles: dict[str, int] = {}

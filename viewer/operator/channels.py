@@ -18,7 +18,7 @@ class Channel:
     Attributes:
         input: the input's description.
         value: last value from a source, or the initial value.
-        source: last source of the input. It is "" if the input follows the scene's schedule or has its initial value.
+        source: last source of the input, or "" if the input follows the scene's schedule or has the initial value.
         released: True if the input was released since the last step.
     """
 

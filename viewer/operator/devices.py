@@ -1,4 +1,4 @@
-"""Keyboard and gamepad: pressed keys, and the input values that follow from the bindings."""
+"""Keyboard and gamepad: conversion of pressed keys, buttons and sticks to input values."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Devices:
         Args:
             seconds: real time since the last call (s).
             value: function that returns an input's current value.
-            stop: function to call when the user presses the stop button. Its argument is the name of the device, such
+            stop: function to call when the user presses the stop button. The function gets the name of the device, such
                 as "gamepad".
         """
         state = self.gamepad.read() if self.gamepad is not None else None

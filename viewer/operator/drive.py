@@ -26,7 +26,7 @@ def limited(present: float, target: float, max_change: float) -> float:
 
 
 class Drive:
-    """Binding of one input in use, with its current state.
+    """Converter of the keys and sticks of a binding to the value of one input.
 
     Attributes:
         binding, target: the binding, and the input that the binding moves.

@@ -64,7 +64,7 @@ class GlfwGamepad:
 
 
 def named(axes: list[float], buttons: list[int]) -> GamepadState:
-    """Convert glfw's lists to the state of a gamepad. Forward deflections are positive, and released triggers are 0."""
+    """Convert glfw's axes and buttons to a GamepadState. Forward deflections are positive, released triggers are 0."""
     values = {name: float(value) for name, value in zip(AXES, axes, strict=False)}
     for name in values:
         if name.endswith("_y"):

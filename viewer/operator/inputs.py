@@ -28,9 +28,9 @@ class Input(UiHints):
         name: label of the command, as in ``sim.control[name]``, or name of an input that is not a command.
         initial: value before any source sets the input.
         doc: description in one line.
-        keys, axis: keys and gamepad axis that the model assigns to the input, with the names of mappings. For a switch,
-            ``axis`` is a button.
-        shaped: True if the model applies dead zone and expo curve, so that the operator must not apply them.
+        keys, axis: keys and gamepad axis that the model assigns to the input, with the names used in mapping files. For
+            a switch, ``axis`` is a button.
+        shaped: True if the model (not the viewer) applies dead zone and expo curve.
 
     Raises:
         ModelError: the range is empty or not finite, or the initial or safe value is outside of the range.
@@ -106,7 +106,7 @@ def command_inputs(model: Model) -> dict[str, Input]:
 
 
 def _diagram_input(item: OperatorInput, label: str) -> Input:
-    """Return an input of a diagram."""
+    """Convert an operator input of a block diagram to an Input."""
     springs = item.lower < 0.0 < item.upper and item.default == 0.0
     return Input(
         item.lower, item.upper, item.default, item.unit or "-", item.switch, springs, name=item.label,

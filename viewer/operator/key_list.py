@@ -35,9 +35,9 @@ class KeyUser(Protocol):
         """Return the help texts for the object's keys."""
 
     def used_keys(self) -> Collection[str]:
-        """Return the window names of the keys that this object uses.
+        """Return the keys that this object uses, with the window's key names.
 
-        A used key reaches the window only together with Ctrl.
+        The window gets these keys only together with Ctrl.
         """
 
 

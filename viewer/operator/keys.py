@@ -1,4 +1,4 @@
-"""Conversion of glfw key codes to key names, and of key names to window names."""
+"""Conversion of glfw key codes to the key names of mapping files, and of these names to the window's key names."""
 
 from __future__ import annotations
 

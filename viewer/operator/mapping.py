@@ -33,11 +33,12 @@ class Binding:
             acts like the stick to the right or forward.
         axis: axis of the gamepad, for example "left_x".
         button: gamepad button that toggles a switch.
-        mode: "spring", "rate" or "switch". With "spring", the deflection sets the value, which resets on release. With
-            "rate", the deflection sets the rate of the value, which stays on release. The default depends on the input.
+        mode: "spring", "rate" or "switch". With "spring", the deflection sets the value, and a release resets the
+            value. With "rate", the deflection sets the rate of change, and a release keeps the value. The default mode
+            depends on the input.
         dead_zone: fraction of the stick's travel around the center that has no effect, 0 to 0.95.
-        expo: curve from 0 (linear) to 1 (cubic). Larger values give finer control near the center.
-        scale: factor of the deflection of stick and keys, -1 to 1. Negative values reverse the direction.
+        expo: curve from 0 (linear) to 1 (cubic). A larger ``expo`` gives finer control near the center.
+        scale: factor of the deflection of stick and keys, -1 to 1. A negative ``scale`` reverses the direction.
         rate_limit: maximum rate of the output, in full deflections per second. inf (0 in a mapping file) means no
             limit.
         speed: rate of the value at full deflection in the mode "rate", as a fraction of the range per second.

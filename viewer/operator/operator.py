@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 PANEL, REPLAY, STOP = "panel", "replay", "stop"
-"""Sources of a value, in addition to keyboard and gamepad. The source "" is the schedule or the initial value."""
+"""Names of sources, in addition to keyboard and gamepad. The source "" means the schedule or the initial value."""
 _MANY = 1 << 20
 
 
@@ -156,7 +156,7 @@ class Operator:
         return self._channels[name].source
 
     def scheduled(self) -> bool:
-        """Return whether the scene has a schedule for commands that the operator does not set."""
+        """Return whether the scene has a schedule that writes commands."""
         return self.scene is not None and self.scene.schedule is not None
 
     def set(self, name: str, value: float, source: str = PANEL) -> None:
@@ -177,7 +177,7 @@ class Operator:
     def release(self, name: str) -> None:
         """Release an input.
 
-        The input then follows the scene's schedule, or gets the initial value without a schedule.
+        A released input follows the scene's schedule, or gets the initial value without a schedule.
         """
         if not self.stopped:
             self.stop_replay("replay ended")
@@ -220,7 +220,7 @@ class Operator:
         """Set the mapping of keys and sticks, see :func:`choose_mapping`.
 
         Raises:
-            ModelError, UnknownNameError: the mapping is invalid. The old mapping stays active.
+            ModelError, UnknownNameError: the mapping is invalid. After an error, the old mapping stays active.
         """
         self.mapping: InputMapping = choose_mapping(self.inputs, wish)
         self._wish = wish
@@ -249,7 +249,7 @@ class Operator:
         return [KeyGroup("Operator", [*lines, pad]), *([KeyGroup(title, drives)] if drives else [])]
 
     def used_keys(self) -> Collection[str]:
-        """Return the window names of the keys that the operator uses."""
+        """Return the keys that the operator uses, with the window's key names."""
         driving = {key for binding in self.mapping.bindings for key in binding.keys}
         return {window_name(key) for key in driving | {key for key, _ in self._operator_keys}}
 
@@ -365,7 +365,7 @@ class Operator:
         """End a recording and write its file.
 
         Raises:
-            ModelError: the file cannot be written. The recording continues, so you can try again.
+            ModelError: the file cannot be written. After this error, the recording continues, and you can try again.
         """
         if self._writer is None:
             return None
@@ -389,7 +389,7 @@ class Operator:
         Replays with the same simulation and initial state give bitwise identical results.
 
         Raises:
-            ModelError: the file is invalid, or or the recording does not match the simulation.
+            ModelError: the file is invalid, or the recording does not match the simulation.
         """
         recording = source if isinstance(source, OperatorRecording) else OperatorRecording.load(source)
         if self.stopped:

@@ -14,7 +14,7 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 
 @dataclass(frozen=True)
 class Lever:
-    """One axis of an excavator lever, with its function, keys and direction.
+    """One axis of an excavator lever: excavator function, gamepad axis, keys and direction.
 
     Positive swing commands rotate to the left (counterclockwise from above). All other positive commands extend a
     cylinder: boom up, stick in, bucket curl.
@@ -72,8 +72,8 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
     Args:
         inputs: all inputs of the simulation.
         wish: "iso", "sae", "wheeled", a mapping file, or "auto". With "auto", excavators get the ISO pattern, and
-            models that drive and steer get "wheeled". In all other models, the inputs get keys and sticks in the order
-            of the inputs.
+            models that drive and steer get "wheeled". With "auto", all other models get keys and sticks in the order of
+            the inputs.
 
     Raises:
         ModelError: the scene lacks commands of the pattern, or the file is invalid.
@@ -111,7 +111,7 @@ def declared(inputs: Iterable[Input]) -> list[Binding]:
 
 
 def _unused_parts(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list[Binding]:
-    """Return copies of the bindings that omit all keys, sticks and buttons used in ``taken``."""
+    """Return copies of the bindings without the keys, sticks and buttons that ``taken`` uses."""
     keys = {key for binding in taken for key in binding.keys}
     axes, buttons = {b.axis for b in taken}, {b.button for b in taken}
     found = []

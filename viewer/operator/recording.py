@@ -128,13 +128,13 @@ class OperatorRecording:
 
 
 def solver_of(sim: Simulation) -> dict[str, Any]:
-    """Return the recorded settings: the simulation's ``dtype`` and solver settings."""
+    """Return the settings that a recording stores: ``dtype`` and four fields of the solver configuration."""
     names = ("substeps", "iterations", "joint_solver", "scheme")
     return {"dtype": sim.dtype, **{name: getattr(sim.config, name) for name in names}}
 
 
 def next_free(base: str | os.PathLike[str]) -> Path:
-    """Return ``base``, or NAME-2.jsonl, NAME-3.jsonl, ... with the number above the highest existing one."""
+    """Return ``base`` if no recording exists, else NAME-N.jsonl. N is the highest existing number plus 1."""
     path = Path(base)
     last = max((number for number, _ in _numbered(path)), default=0)
     return path if last == 0 else path.with_name(f"{path.stem}-{last + 1}{path.suffix}")
@@ -157,7 +157,7 @@ def _numbered(path: Path) -> list[tuple[int, Path]]:
 
 
 def _reserved(file: Path) -> bool:
-    """Reserve the name by an empty file. Return False if the file exists."""
+    """Create an empty file to reserve the name. Return False if the file exists already."""
     try:
         with open(file, "x"):
             return True

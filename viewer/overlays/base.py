@@ -132,7 +132,7 @@ _Made = TypeVar("_Made")
 
 
 def cached_by_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Decorate a function of a stage with a cache, which stores one result per stage."""
+    """Cache the results of a function of a stage, with one result per stage."""
     made_by_stage: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:

@@ -19,7 +19,7 @@ from gpusim.viewer.gl.text import GlyphAtlas, atlas, font_size
 Color: TypeAlias = tuple[float, ...] | Array
 
 PIXELS, FLAT, DASHED, RIMMED = 1, 2, 4, 8
-"""Bits of a stroke's ``style``. They select picture coordinates, flat ends, a dashed line and a dark rim."""
+"""Bits of a stroke's ``style`` for picture coordinates, flat ends, a dashed line and a dark rim."""
 STROKE = np.dtype([("a", "3f4"), ("b", "3f4"), ("radius", "2f4"), ("color", "4f4"), ("style", "f4")])
 LETTER = np.dtype([("area", "4f4"), ("texel", "2f4"), ("color", "4f4"), ("halo", "4f4")])
 AREA = np.dtype([("position", "3f4"), ("color", "4f4")])
@@ -144,7 +144,7 @@ class Canvas:
         self._stroke(self._picture, a, b, color, box.height / self.unit, box.height / self.unit, PIXELS | FLAT)
 
     def pointers(self, start: Array, boxes: Sequence[Box], color: Color = INK) -> None:
-        """Draw a dot at each pixel of ``start`` (n, 2), and a line to the nearest point of the box with its index."""
+        """Draw a dot at each pixel of ``start`` (n, 2), and a line from dot i to the nearest point of ``boxes[i]``."""
         start = np.reshape(np.asarray(start, dtype=float), (-1, 2))
         low = np.reshape([(box.x, box.y) for box in boxes], (-1, 2))
         end = np.clip(start, low, low + np.reshape([(box.width, box.height) for box in boxes], (-1, 2)))

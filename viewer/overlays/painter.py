@@ -14,7 +14,7 @@ from gpusim.viewer.overlays.canvas import AREA, LETTER, STROKE, Canvas
 HIDDEN = 0.22
 """Opacity of the parts of strokes that are behind bodies."""
 MAX_HIDDEN = 4000
-"""If a picture has more strokes, the painter omits the parts of strokes behind bodies."""
+"""With more strokes than this number, the painter omits the parts of strokes behind bodies."""
 WIRE = 0.4
 """Opacity of mesh edges."""
 _FLOAT = 4

@@ -11,21 +11,21 @@ from gpusim.typing import Array
 MAX_DECIMALS = 4
 """Maximum number of decimals on the panel."""
 FLOOR = 10.0 ** (1 - MAX_DECIMALS)
-"""Minimum span in the displayed unit: ten units of the last decimal, 0.001."""
+"""Minimum axis span in the displayed unit: 0.001, which is ten times the smallest displayed step."""
 MIN_RATIO = 0.01
-"""Minimum span, divided by the maximum magnitude of the values."""
+"""Minimum axis span, divided by the maximum magnitude of the values."""
 _SHRINK = 0.5
 """If the values use less than this fraction of the axis span, the axis limits shrink."""
 _STEPS = 5.0
-"""Minimum of span / rounding step. Axis limits are multiples of the rounding step."""
+"""Minimum number of rounding steps in an axis span. Axis limits are multiples of the rounding step."""
 
 
 class Span:
     """Axis limits for the values of the last seconds.
 
     Args:
-        min_width: minimum distance between the limits. :data:`FLOOR` and :data:`MIN_RATIO` define further minimum
-            values.
+        min_width: minimum distance between the limits. :data:`FLOOR` and :data:`MIN_RATIO` can require a larger
+            distance.
     """
 
     def __init__(self, min_width: float = 0.0) -> None:

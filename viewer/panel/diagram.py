@@ -48,7 +48,7 @@ def toggle(panel_state: PanelState) -> None:
 
 
 def draw(panel_state: PanelState, view: DiagramView) -> None:
-    """Draw the canvas. To the right, draw the ports and parameters of the selected block."""
+    """Draw the canvas. Right of the canvas, draw the ports and parameters of the selected block."""
     _head(panel_state, view)
     f = imgui.get_font_size()
     values = view.values(panel_state.world)

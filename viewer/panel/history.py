@@ -140,7 +140,7 @@ class History:
 
 
 def _known(scope: Scope) -> list[float]:
-    """Return max - min for the range of each trace, without traces that have no range."""
+    """Return max - min of the range, for each trace with a known range."""
     return [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
 
 

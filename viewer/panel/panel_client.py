@@ -98,7 +98,7 @@ class PanelClient:
         return [KeyGroup("Panel", lines)]
 
     def used_keys(self) -> Collection[str]:
-        """Return the panel's key."""
+        """Return the key that shows and hides the panel."""
         return {window_name(TOGGLE)}
 
     def draw(self, shown: FrameInfo) -> None:
@@ -121,7 +121,8 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
 
     Args:
         window: window that gets the clients.
-        panel_state: state of the window's session. With a panel, the state uses the window's set of active overlays.
+        panel_state: state of the window's session. With a panel, the state and the window share one set of active
+            overlays.
         panel: if True, add the panel, keyboard and gamepad. If False, add only keyboard and gamepad.
 
     Returns:

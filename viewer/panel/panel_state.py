@@ -37,12 +37,12 @@ class PanelState:
         operator: the inputs, or None during playback of a motion.
         parameters: scene parameters, empty for a scene without parameters.
         values: current values of the parameters, as text that the user may edit.
-        shown: names of the active overlays. The window uses the same set object.
+        shown: names of the active overlays. Panel and window share this set object.
         worlds: indices of the worlds that are drawn.
         world: index of the displayed world.
         overlays: all overlays.
-        jitter: root mean square of the lateness of frames (s), or None without a pacer.
-        frame_rate: frames per second, or 0 without a pacer.
+        jitter: root mean square of the lateness of frames (s), or None without a frame timer.
+        frame_rate: frames per second, or 0 without a frame timer.
         record_path: file of the operator's first recording. File names of further recordings get a number.
         message: one line for the user about the last restart.
         problem: error of the last recording or replay of commands, or empty.

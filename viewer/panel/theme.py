@@ -30,7 +30,7 @@ SOURCES: dict[str, Rgba] = {
     "replay": GOOD,
     "stop": BAD,
 }
-"""Source that has set a command, such as "keyboard" -> color of the command."""
+"""Color of a command for each source that can set the command, such as "keyboard"."""
 
 
 @dataclass(frozen=True)

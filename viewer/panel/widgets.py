@@ -68,7 +68,7 @@ def button(label: str, width: float, rgba: Rgba | None = None, height: float = 0
 
 
 def row_width(count: int) -> float:
-    """Return the width of one button, if a row has ``count`` equal buttons."""
+    """Return the width of each button in a row of ``count`` equal buttons."""
     gap = imgui.get_style().item_spacing.x
     return (wide() - (count - 1) * gap) / count
 

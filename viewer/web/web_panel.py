@@ -14,7 +14,7 @@ from gpusim.viewer.panel.panel_state import PanelState
 from gpusim.viewer.window.session import SPEEDS
 
 Do = Callable[[Callable[[], None]], None]
-"""Function with one argument: a function to execute at the next frame, in the thread of the simulation."""
+"""Function that executes its argument (another function) at the next frame, in the thread of the simulation."""
 _SETTLED = 0.5
 """After a browser changes a slider, the server does not overwrite the slider for this time, s."""
 _STEPS = 200

@@ -18,7 +18,7 @@ from gpusim.viewer.gl.lighting import grid_spacing
 ROOT = "/stage"
 _SEGMENTS = 32
 _STILL = 1e-6
-"""The server sends only larger pose changes to browsers. Changes of position are divided by the scene's radius."""
+"""Minimum pose change that the server sends to browsers. Changes of position are divided by the scene's radius."""
 _FLOOR = (214, 216, 219)
 _LINES, _SECTIONS = (190, 193, 197), (160, 164, 170)
 _OPAQUE = 255

@@ -17,7 +17,7 @@ GRADES = 4
 
 
 class AdaptiveStep:
-    """Adaptive step size. It is the minimum size, between two limits, at which the simulation runs in real time.
+    """Adaptive step size: the minimum step size, between two limits, at which the simulation runs in real time.
 
     ::
 

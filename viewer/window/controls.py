@@ -16,9 +16,9 @@ from gpusim.viewer.window.sources import Live
 from gpusim.viewer.window.view_state import ViewState
 
 _CLICK = 4.0
-"""Maximum cursor movement between press and release of a mouse button that counts as a click, in cursor units."""
+"""Maximum cursor movement during a mouse click, in cursor units. A longer movement is a drag."""
 _SCRUB = 1.0
-"""Time by which Shift and an arrow key jump forward or back in a recording, s."""
+"""Time by which Shift + arrow key jumps forward or back in a recording, s."""
 MOUSE, WINDOW = "Mouse", "Window"
 """Titles of groups in the list of keys."""
 

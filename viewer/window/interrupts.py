@@ -1,4 +1,4 @@
-"""Deferred Ctrl-C. This module catches the signals, so that KeyboardInterrupt occurs only between two frames."""
+"""Deferred Ctrl-C: catch the signals of Ctrl-C, so that KeyboardInterrupt occurs only between two frames."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 _PATIENCE = 3
-"""This number of signals (Ctrl-C) raises KeyboardInterrupt immediately."""
+"""Number of Ctrl-C signals after which KeyboardInterrupt occurs immediately."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ SHIFT, OTHERS = 1, 2 | 4 | 8
 
 
 class OperatorClient:
-    """Window client that draws nothing (see gpusim/viewer/window/window.py)."""
+    """Window client that passes key events to the operator and draws nothing."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -37,7 +37,7 @@ class OperatorClient:
         self.operator.poll(shown.seconds)
 
     def close(self) -> None:
-        """End a recording. If the file cannot be written, warn."""
+        """End a recording. Warn if the recording's file cannot be written."""
         try:
             self.operator.stop_recording()
         except GpusimError as error:

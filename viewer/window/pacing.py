@@ -12,7 +12,7 @@ from statistics import median
 RATE = 60.0
 """Frames per second if the refresh rate of the screen is unknown."""
 _SLOWEST = 6
-"""Maximum of :attr:`Pacer.every`. Frames that take longer miss deadlines."""
+"""Maximum of :attr:`Pacer.every`. Frames that take more than this number of periods miss deadlines."""
 _RECENT = 120
 """Number of recent frames for the displayed statistics."""
 
@@ -109,7 +109,7 @@ class Pacer:
         self._frames += 1
 
     def recent(self) -> Jitter:
-        """Return statistics of the last 120 frames. Only ``skipped`` covers all frames since the last restart."""
+        """Return statistics of the last 120 frames. The value ``skipped`` covers all frames since the last restart."""
         count = max(len(self._late), 1)
         rms = math.sqrt(sum(late * late for late in self._late) / count)
         return Jitter(rms, max(self._late, default=0.0), len(self._late), self._skipped)

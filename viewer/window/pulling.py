@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpusim.simulation import Simulation
 
 FREQUENCY = 2.0
-"""Natural frequency of the critically damped spring with the grabbed point, Hz."""
+"""Natural frequency of the critically damped spring with the effective mass at the grabbed point, Hz."""
 STRONGEST = 250.0
 """Maximum spring force divided by the body's mass, m/s2."""
 SPIN_DAMPING = 8.0
@@ -107,7 +107,7 @@ class Pull:
         return center + rotation @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
-        """Write the spring force and torque for the current state. They act until the next call."""
+        """Write the spring force and torque for the current state. The wrench acts until the next call."""
         center, rotation, velocity, momentum = self._motion()
         arm = rotation @ self._arm
         spin = rotation @ np.linalg.solve(self._inertia, rotation.T @ momentum)

@@ -12,7 +12,7 @@ from gpusim.viewer.gl.context import PACKAGES, VERSIONS, use_egl
 
 WITHOUT = "draw without a window: gpusim render"
 Listener = Callable[..., None]
-"""Function for events. Arguments: type ("key", "char", "button", "cursor" or "scroll"), then the arguments of glfw."""
+"""Event handler. Arguments: event type ("key", "char", "button", "cursor", "scroll"), then the values from glfw."""
 
 
 def require_glfw() -> Any:

@@ -16,7 +16,7 @@ SPEEDS = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
 BEHIND = 0.1
 """Maximum time by which the source may lag behind real time, s. The session drops any additional lag."""
 _STALL = 0.5
-"""The session reports a stall if the time between two frames is longer, s."""
+"""Maximum time between two frames, s. The session reports longer times as a stall."""
 _BUDGET = (1.0 / 30.0, 0.08)
 """Minimum and maximum of the wall time that the source may use in one frame, s."""
 _SHOWN = 1.0
@@ -189,7 +189,7 @@ class Session:
         self._resume_from(self.source.time)
 
     def seek(self, time: float) -> None:
-        """Go to a time of a recording (s), clamped to the recording's length. A simulation does not change."""
+        """Go to a time (s) of a recording, clamped to its length. The method has no effect on a simulation."""
         self.scrub(time - self.source.time)
 
     def slower(self) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _POSES = ("position", "orientation")
 _AT_ONCE = 64
-"""Maximum number of steps before the source checks the wall time again."""
+"""Maximum number of steps between two checks of the wall time."""
 
 
 class Source(Protocol):
@@ -47,11 +47,11 @@ class Source(Protocol):
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
         """Advance to a time (s), for at most ``budget`` s of wall time, and return the reached time.
 
-        With ``smooth``, store data for poses between two steps.
+        With ``smooth``, store poses for interpolation between two steps.
         """
 
     def single_step(self, count: int) -> None:
-        """Advance by ``count`` steps or frames. Recordings can also go back."""
+        """Advance by ``count`` steps or frames. In a recording, a negative count goes back."""
 
     def jump(self, seconds: float) -> None:
         """Jump forward (or back, if negative) by ``seconds`` in a recording."""
@@ -65,7 +65,7 @@ class Source(Protocol):
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
         """Return the poses of worlds at ``time``, which is between the last two steps.
 
-        For None, return the latest poses.
+        For ``time`` None, return the latest poses.
         """
 
     def failure(self) -> str:
@@ -82,7 +82,7 @@ class Live:
         clock: function that returns the wall time (s), for the budget of :meth:`run_to`.
 
     Attributes:
-        before_step: function that applies state-dependent forces before each chunk of steps. The argument is the
+        before_step: function that applies state-dependent forces before each chunk of steps. The function gets the
             duration of the chunk (s).
         operator: operator that writes the commands before each chunk of steps, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
@@ -256,7 +256,7 @@ class Played:
         self.player.go_to_frame(self.player.frame() + count)
 
     def jump(self, seconds: float) -> None:
-        """Jump by some seconds."""
+        """Jump forward (or back, if negative) by ``seconds``."""
         self.player.time += seconds
 
     def reset(self) -> None:

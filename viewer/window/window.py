@@ -30,7 +30,7 @@ _BUTTONS = ("left", "right", "middle")  # glfw's numbers
 _TITLE_EVERY = 0.25
 _SHIFT, _CTRL = 1, 2  # glfw's bits
 Room = Callable[[float, float], Box]
-"""Function with two arguments: width and height of the window. It returns the scene's area. All in cursor units."""
+"""Function that converts width and height of the window to the scene's area, in cursor units."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +55,9 @@ class Client(Protocol):
     """Protocol of an object that draws in the window and gets events before the scene, such as a panel."""
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle an event as in :data:`screen.Listener`.
+        """Handle an event, with the arguments of :data:`screen.Listener`.
 
-        If the result is True, the scene and other clients ignore the event.
+        Return True if the scene and other clients must ignore the event.
         """
 
     def draw(self, shown: FrameInfo) -> None:
