@@ -20,7 +20,7 @@ with suppress(ImportError):  # Windows has no fcntl, and cannot rename open file
     import fcntl
 
 PART = ".part"
-"""Additional suffix of the growing file during a recording."""
+"""Suffix that the program appends to the file name of an unfinished recording."""
 _LONGEST_NAME = 240
 """Maximum length of a file name in bytes. File systems allow 255 bytes, including the suffix PART."""
 _numbers = itertools.count()
@@ -121,7 +121,7 @@ def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Context manager: in disk errors, name ``path`` instead of the original path."""
+    """Context manager that replaces the file path in disk errors by ``path``."""
     try:
         yield
     except OSError as error:
@@ -136,7 +136,7 @@ def part_of(path: Path) -> Path:
 
 
 def locked(part: Path) -> BinaryIO | None:
-    """Lock the growing file of a recording. The lock lasts until the returned file is closed or the process ends.
+    """Lock the ``.part`` file of a recording. The lock lasts until the returned file is closed or the process ends.
 
     If ``part`` is a folder, lock the layout file of the recording. The layout file is the last file of the folder in
     sorted order.
@@ -166,7 +166,7 @@ def locked(part: Path) -> BinaryIO | None:
 
 
 def put_aside(part: Path) -> Path | None:
-    """Rename the growing file of an aborted recording from NAME.SUFFIX.part to NAME-broken.SUFFIX.part.
+    """Rename the file of an aborted recording from NAME.SUFFIX.part to NAME-broken.SUFFIX.part.
 
     Returns:
         The new path, or None if the file is missing or empty.

@@ -30,12 +30,12 @@ from gpusim.typing import Array, Vector
 
 @register
 class Ball(JointType):
-    """Ball joint: three rows keep the parent's point and the child's point together.
+    """Ball joint: three constraint rows keep the origins of both joint frames together.
 
     The coordinates are the components and the length of the rotation vector.
 
-    With ``params["cone_axis"]`` (unit vector in the joint frame), the joint has a fifth coordinate: the distance
-    between the tips of the cone axis fixed in the parent and the cone axis fixed in the child (the chord).
+    With ``params["cone_axis"]`` (unit vector in the joint frame), the joint has a fifth coordinate, the chord. The
+    chord is the distance between the tips of the parent's and the child's cone axis.
     """
 
     name: ClassVar[str] = "ball"
@@ -48,7 +48,7 @@ class Ball(JointType):
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3, the number of components of the rotation vector. The other coordinates only have limits."""
+        """Return 3, the number of components of the rotation vector. The angle and the chord only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:

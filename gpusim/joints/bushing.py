@@ -79,7 +79,7 @@ def add_bushing(
         label: unique name.
         solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).
-        at: pose of the bushing in the world. Replaces both frames (see :meth:`ModelBuilder.add_joint`).
+        at: pose of the bushing in the world. This pose replaces both joint frames (see :meth:`ModelBuilder.add_joint`).
 
     Returns:
         The joint's index.

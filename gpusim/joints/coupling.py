@@ -19,7 +19,9 @@ def add_gear(
     axis_b: int = 0,
     label: str | None = None,
 ) -> int:
-    """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. The gear keeps the initial offset.
+    """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``.
+
+    The gear keeps the initial value of ``q_b - ratio * q_a``.
 
     Args:
         joint_a: driving joint.
@@ -154,7 +156,7 @@ def checked_terms(
     """Check the terms, and return them as (joint, axis, factor). Expand each tendon into its terms.
 
     Raises:
-        ModelError: a term is invalid. The message names ``element``.
+        ModelError: a term is invalid. The message contains ``element``.
     """
     factors: dict[tuple[int, int], float] = {}
     hint = "give a list of (joint, factor) or (joint, axis, factor)"

@@ -25,7 +25,10 @@ from gpusim.typing import Vector
 
 @register
 class Cylindrical(JointType):
-    """Cylindrical joint. Two rows keep the child's point on the parent's axis, and two rows keep both axes parallel."""
+    """Cylindrical joint.
+
+    Two rows keep the origin of the child's joint frame on the parent's axis, and two rows keep both axes parallel.
+    """
 
     name: ClassVar[str] = "cylindrical"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, ANGLE)

@@ -149,10 +149,10 @@ def add_joint_d6(
 ) -> int:
     """Add a joint with up to three translations and up to three successive rotations.
 
-    Each rotation also rotates the next axis. The order of the coordinates is translations, rotations. With three
-    rotations, the middle angle is between -pi/2 and pi/2 rad. If the middle angle is -pi/2 or pi/2, the first and the
-    last axis align (gimbal lock). If the middle angle passes -pi/2 or pi/2, the first and the last angle jump by pi.
-    Limit the middle angle to keep the joint away from gimbal lock.
+    Each rotation also rotates the next axis. The coordinates are the translations, followed by the rotations. With
+    three rotations, the middle angle is between -pi/2 and pi/2 rad. If the middle angle is -pi/2 or pi/2, the first and
+    the last axis align (gimbal lock). If the middle angle passes -pi/2 or pi/2, the first and the last angle jump by
+    pi. Limit the middle angle to keep the joint away from gimbal lock.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.

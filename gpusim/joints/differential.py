@@ -22,7 +22,8 @@ class Differential:
     """Indices of the joints and tendons of a differential.
 
     Attributes:
-        input: joint whose coordinate drives the differential. This is ``shaft``, or a tendon without ``shaft``.
+        input: joint whose coordinate drives the differential. This is the joint ``shaft`` if you give one, else a new
+            tendon.
         slip: tendon whose coordinate is l - r, with the signals ``joint.<label>_slip...``. A brake on the tendon
             ``slip`` can lock the differential.
     """

@@ -42,7 +42,7 @@ class Distance(JointType):
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a rod's parameters, with ``limit_lower`` and ``limit_upper`` set to its length, or None for a rope."""
+        """Return a rod's parameters with both limits equal to the rod's length. Return None for a rope."""
         if params["rod"] is None:
             return None
         limits = {name: np.array([params["rod"]]) for name in ("limit_lower", "limit_upper")}

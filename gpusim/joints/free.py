@@ -31,8 +31,8 @@ _MOTIONS = (*(TRANSLATION,) * 3, *(ROTATION,) * 3)
 class Free(JointType):
     """Free joint that locks nothing. The position is the pose of the child's joint frame in the parent's joint frame.
 
-    The joint has coordinates only if it has damping, friction or armature. Only the rates of these coordinates are
-    meaningful, not their values.
+    The joint has coordinates only if it has damping, friction or armature. Only the rates of the coordinates are
+    meaningful. The values of the coordinates are not meaningful.
     """
 
     name: ClassVar[str] = "free"

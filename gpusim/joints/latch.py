@@ -54,8 +54,8 @@ def add_latch(
     detach. A reset restores the initial value ``attached``. The shapes of the two bodies can collide with each other,
     whether the latch is attached or not.
 
-    With ``break_force`` or ``break_torque``, the latch detaches after a step whose mean load exceeds the limit. It
-    detaches only in the overloaded world, and stays detached until you reset the world or write ``attached``. A
+    With ``break_force`` or ``break_torque``, the latch detaches after a step whose mean load exceeds the limit. The
+    latch detaches only in the overloaded world. It stays detached until you reset the world or write ``attached``. A
     breakable latch has a force sensor with the same label. The signals ``sensor.<label>.force`` and
     ``sensor.<label>.torque`` are the load of the latch.
 

@@ -25,7 +25,10 @@ from gpusim.typing import Vector
 
 @register
 class Planar(JointType):
-    """Planar joint. One row keeps the child's point in the parent's plane, and two rows keep both normals parallel."""
+    """Planar joint.
+
+    One row keeps the origin of the child's joint frame in the parent's plane, and two keep both normals parallel.
+    """
 
     name: ClassVar[str] = "planar"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION, ANGLE)

@@ -24,7 +24,10 @@ from gpusim.typing import Vector
 
 @register
 class Prismatic(JointType):
-    """Prismatic joint. Two rows keep the child's point on the parent's axis, and three rows lock rotation."""
+    """Prismatic joint.
+
+    Two rows keep the origin of the child's joint frame on the parent's axis, and three rows lock rotation.
+    """
 
     name: ClassVar[str] = "prismatic"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,)

@@ -24,7 +24,10 @@ from gpusim.typing import Vector
 
 @register
 class Revolute(JointType):
-    """Revolute joint. Three rows keep the points of parent and child together, and two rows keep both axes parallel."""
+    """Revolute joint.
+
+    Three rows keep the origins of both joint frames together, and two rows keep both axes parallel.
+    """
 
     name: ClassVar[str] = "revolute"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)

@@ -54,13 +54,13 @@ class Tendon(JointType):
         return str(joint.params["unit"])
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True: a tendon does not disable collisions. Only the joints in its terms can do so."""
+        """Return True: a tendon does not disable collisions. Only the joints in ``terms`` can."""
         return True
 
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Convert the joint indices in the parameters for a merge into another builder."""
+        """Return the parameters with joint indices of the builder into which this builder is merged."""
         return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
 
 

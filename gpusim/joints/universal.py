@@ -28,7 +28,9 @@ from gpusim.typing import Vector
 
 @register
 class Universal(JointType):
-    """Universal joint. Three rows keep two points together, and one row keeps both axes perpendicular.
+    """Universal joint.
+
+    Three rows keep the origins of both joint frames together, and one row keeps both axes perpendicular.
 
     The relative angular velocity is q1' a1 + q2' a2, with the axis a1 fixed in the parent and the axis a2 fixed in the
     child.

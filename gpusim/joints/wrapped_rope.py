@@ -27,7 +27,7 @@ from gpusim.typing import Array, Vector
 
 @register
 class WrappedRope(JointType):
-    """Rope over a surface, without constraint rows. The rope pulls on its ends and on the wrap."""
+    """Rope over a surface, without constraint rows. The rope pulls on its end points and on the surface."""
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -53,7 +53,7 @@ class WrappedRope(JointType):
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Convert body indices and world points in the parameters for a merge into another builder."""
+        """Return the parameters with body indices and world points of the builder into which this builder is merged."""
         return params | {"path": params["path"].moved(first_body, parent, pose)}
 
 
@@ -115,7 +115,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two different bodies from the bodies of the two end points and the surface."""
+    """Return two different bodies that carry an end point of the rope or the surface."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (
@@ -130,7 +130,7 @@ def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
     """Return a sphere or cylinder with checked values.
 
     Raises:
-        ModelError: ``wrap`` is not a Wrap, or has an invalid value. The message names ``element``.
+        ModelError: ``wrap`` is not a Wrap, or has an invalid value. The message contains ``element``.
     """
     if not isinstance(wrap, Wrap):
         raise validate.fail(element, f"around = {wrap!r} is not a Wrap", "give gpusim.Wrap(body, radius)")

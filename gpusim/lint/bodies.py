@@ -20,12 +20,12 @@ _OVERLAP, _RELATIVE_OVERLAP = 1e-3, 0.02
 """Minimum overlap depth that lint reports: in m, and as a fraction of the radius of the smaller shape."""
 _MASS_RATIO = 1e4
 _LINK_RATIO = 1e6
-"""Mass ratio above which a body without shapes is a light body between joints (reference/light_bodies.py)."""
+"""Lint ignores mass ratios above this value if the lighter body has no shapes (see reference/light_bodies.py)."""
 _THICK = 1.25
 """Maximum volume of a body's convex hulls, divided by the volume of its visual meshes."""
 _TOO_LARGE, _TOO_SMALL = 4.0, 0.01
-"""Bounds of plausible inertia. The upper bound is a factor of the largest possible inertia in the bounding box of the
-shapes. The lower bound is a factor of the inertia of a solid box."""
+"""Limits of plausible inertia. The upper limit is relative to the largest possible inertia in the bounding box of the
+shapes. The lower limit is relative to the inertia of a solid box of this size."""
 _MOTION, _FREE = ("position", "linear_velocity"), 0.8
 """_MOTION: signals that show a fall. _FREE: minimum mean acceleration of a fall, as a fraction of gravity."""
 _MAX_FINDINGS = 8
@@ -139,7 +139,10 @@ def _volume(vertices: Array, triangles: Array) -> float:
 
 
 def falling(subject: Subject) -> None:
-    """Report bodies that fall forever. If the world has shapes, these are the bodies without shapes and joints."""
+    """Report bodies that fall forever.
+
+    If a fixed or kinematic body has shapes, report only bodies without shapes and joints.
+    """
     model = subject.model
     if not np.any(subject.builder.gravity):
         return

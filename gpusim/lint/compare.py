@@ -32,7 +32,7 @@ _FILES = (".xml", ".mjcf", ".urdf")
 
 @dataclass
 class Comparison:
-    """Differences from MuJoCo. A value is None if this comparison was skipped (see ``skipped``).
+    """Differences from MuJoCo. A value is None if its comparison was skipped (see ``skipped``).
 
     Attributes:
         bodies: number of moving bodies that both simulators have.
@@ -124,7 +124,7 @@ def _mujoco() -> ModuleType:
 
 
 def _unconstrained(builder: ModelBuilder) -> ModelBuilder:
-    """Return the builder after removal of couplings, limits, dry friction, and actuators except springs and forces."""
+    """Return a copy without couplings, limits, dry friction, and actuators other than springs and forces."""
     reduced = copy.copy(builder)
     reduced.couplings = []
     springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
@@ -148,8 +148,8 @@ class _Pair:
         m: model of MuJoCo.
         builder: gpusim's model, with only bodies, joints, springs and forces.
         tree: the joints of ``builder``.
-        bodies: dict from the MuJoCo index to the label, for bodies that exist in both models.
-        joints: dict from the MuJoCo index to the label, for joints.
+        bodies: dict from MuJoCo's body index to the body's label, for bodies that exist in both models.
+        joints: dict from MuJoCo's joint index to the joint's label.
     """
 
     def __init__(self, mj: ModuleType, m: Any, builder: ModelBuilder, report: ImportReport) -> None:
@@ -237,7 +237,7 @@ class _Pair:
         return float(max(moved, np.abs(matrices - d.xmat[indices].reshape(-1, 3, 3)).max()))
 
     def kinematics(self, rng: np.random.Generator) -> tuple[float, float]:
-        """Return two maximum differences from MuJoCo at random postures: of the poses, and of the mass matrix."""
+        """Return the maximum difference of poses, and of the mass matrix, between both models at random postures."""
         mj, m = self.mj, self.m
         d, pose_error, mass_error = mj.MjData(m), 0.0, 0.0
         for _ in range(POSTURES):
@@ -281,7 +281,7 @@ class _Pair:
         return self._difference(np.array([np.concatenate(pose) for pose in read]), d)
 
     def _signals(self, posture: Array) -> dict[str, Any]:
-        """Return the signals, with their values, that set a posture of gpusim's tree."""
+        """Return a dict: signal -> value, which sets a posture of gpusim's tree with ``sim.write_state``."""
         joints = {joint.label for joint in self.builder.joints}
         values: dict[str, Any] = {}
         for label in self.tree.carriers:

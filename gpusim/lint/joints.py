@@ -12,7 +12,7 @@ from gpusim.typing import Array
 _LIMIT_SLOP = 1e-6
 """Tolerance (rad or m) for a joint that starts outside of its limits."""
 OPEN, CLOSED = 1e-6, 1e-8
-"""OPEN: a joint with a larger gap (m or rad) is open. CLOSED: maximum gap after a successful assembly."""
+"""OPEN: gap (m or rad) above which a joint is open. CLOSED: maximum gap after a successful assembly."""
 _RANK = 1e-9
 """Constraint rows are redundant if a singular value is below this fraction of the maximum singular value."""
 _MANY = 10.0
@@ -77,7 +77,7 @@ def open_loops(subject: Subject) -> None:
 
 
 def redundant_rows(subject: Subject) -> None:
-    """Report loops with redundant constraints. The constraint forces of such loops are not unique."""
+    """Report loops with redundant constraints. Redundant constraints do not have unique forces."""
     try:
         tree = subject.tree
         if not tree.loop_rows:

@@ -55,9 +55,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 CONSTANTS = {"pi": math.pi, "inf": math.inf}
 _READABLE = tuple(f"gpusim.{name}" for name in ("machines", "actuators", "joints", "control", "sensors", "contact"))
-"""Packages whose objects have attributes that expressions may read."""
+"""Expressions may read attributes of objects from these packages."""
 _CALLABLE = "gpusim.machines"
-"""Package whose objects have methods that expressions may call, such as ``track.drive_speed(1.0)``."""
+"""Expressions may call methods of objects from this package, such as ``track.drive_speed(1.0)``."""
 
 
 def evaluate(text: str, names: Mapping[str, Any]) -> Any:
@@ -191,10 +191,10 @@ class _Evaluator:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Return a public attribute of a result, such as ``wheel.spin``.
+    """Return a public attribute of the result of a call, such as ``wheel.spin``.
 
     Raises:
-        ModelError: the value is not a result.
+        ModelError: the value is not the result of a call.
         UnknownNameError: the result has no attribute ``name``.
     """
     if not type(value).__module__.startswith(_READABLE):

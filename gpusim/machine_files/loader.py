@@ -31,7 +31,7 @@ _MAX_CALLS = 100_000
 _NOT_IN_FILES = {"add_builder", "add_diagram", "add_coupling", "add_actuator"}
 _MODEL_KEYS = ("file", "label_prefix", "parent", "xform")
 _CONTROL = ("as", "for", "if", "add", "values")
-"""Keys that are no method names in an entry of ``add``."""
+"""Keys in an entry of ``add`` that are not method names."""
 
 
 def methods() -> dict[str, tuple[Callable[..., Any], int]]:
@@ -76,7 +76,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
 
 
 def machine_values(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names in the section ``values`` of a file whose values are numbers, booleans or plain texts."""
+    """Return the names of all numbers, booleans and plain texts in a file's section ``values``."""
     section = yaml_text.parse(bounded_text(Path(path)), str(path)).get("values") or {}
     literals = {key: value for key, value in section.items() if isinstance(value, bool | int | float | str)}
     return [key for key, value in literals.items() if not str(value).startswith("=")]
@@ -218,7 +218,7 @@ class _Loader:
             self._values.names[name] = result
 
     def _count(self, key: str, extra: int = 0) -> None:
-        """Raise a ModelError if the number of previous calls plus ``extra`` exceeds the maximum."""
+        """Raise a ModelError if ``extra`` more calls would exceed the maximum number of calls per file."""
         if self._calls + extra > _MAX_CALLS:
             raise validate.fail(key, f"makes more than {_MAX_CALLS} calls", "give smaller loops")
 

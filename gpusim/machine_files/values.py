@@ -1,4 +1,4 @@
-"""Convert machine-file values to arguments of builder methods: labels to indices, mappings to records."""
+"""Convert machine-file values to arguments of builder methods: labels to indices, mappings to objects."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RECORDS: dict[str, Callable[..., Any]] = {
     **{f"Rays.{name}": getattr(gpusim.Rays, name) for name in ("line", "fan", "grid", "camera")},
     **{name: found for name in machines.__all__ if inspect.isclass(found := getattr(machines, name))},
 }
-"""Records that a mapping in a file can create: name -> function that creates the record."""
+"""Objects that a mapping in a file can create, such as "Material": class name -> constructor."""
 _ALIASES = {
     "Springs": ("Coil", "TorsionBar"),
     "WheelDrive": ("DcMotor", "SpeedDrive", "TorqueDrive"),
 }
-"""Argument types that accept several record types: name in the annotation -> names of the records."""
+"""Argument types that accept several classes: name in the annotation -> class names."""
 _POSES = ("Transform", "Anchor")
 _JOINTS = {"joint", "joints", "joint_a", "joint_b", "leader", "left", "right", "shaft", "terms"}
 _BODIES = {"parent", "child", "body", "body_a", "body_b", "hub", "chassis", "upper", "base", "platform", "tractor"}
@@ -48,7 +48,7 @@ def names_of(annotation: Any) -> set[str]:
 
 
 def records_of(annotation: Any) -> list[str]:
-    """Return the names of the record types that an argument accepts."""
+    """Return the names of the classes in RECORDS that an argument accepts."""
     names = names_of(annotation)
     return [*(name for name in RECORDS if name in names), *(n for a in names & _ALIASES.keys() for n in _ALIASES[a])]
 
@@ -64,7 +64,7 @@ class Values:
 
     Attributes:
         builder: builder that contains the labeled elements.
-        names: dict from names to values, results and loop variables.
+        names: dict from names to values, results of calls, and loop variables.
         folder: folder of the machine file.
     """
 
@@ -103,7 +103,7 @@ class Values:
             annotation: type annotation of the argument.
 
         Raises:
-            ModelError: an expression or a record breaks a rule.
+            ModelError: an expression or the data of an object is invalid.
             UnknownNameError: a label, name or key is unknown.
         """
         if isinstance(value, str):
@@ -238,6 +238,6 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return the error with a text prefix and a line number. An existing line number stays."""
+    """Return the error with a text prefix and a line number. An error with a line number keeps this number."""
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

@@ -43,11 +43,12 @@ class Spool:
     """The spool valve of a drive.
 
     Attributes:
-        flow: flow (m3/s) through the fully open supply edge at the pressure drop ``drop``.
+        flow: flow (m3/s) from the pump through the fully open spool, at the pressure drop ``drop``.
         drop: pressure drop (Pa) at which ``flow`` applies.
-        drain: flow gain of the edges to the tank divided by the flow gain of the supply edges. ``drain`` also scales
-            the flow gain of holding valves. A cylinder with a thick rod can return more oil than it receives. For a
-            thick rod, set ``drain`` to the area of the piston divided by the area of the ring around the rod.
+        drain: flow gain of the openings to the tank divided by the flow gain of the openings from the pump. ``drain``
+            also scales the flow gain of holding valves. A cylinder with a thick rod can return more oil than it
+            receives. For a thick rod, set ``drain`` to the area of the piston divided by the area of the ring around
+            the rod.
         compensated: if True, the flow depends only on the command, not on the load. The pump must supply the load
             pressure plus ``drop``.
         frequency: natural frequency (rad/s) of the spool.
@@ -60,7 +61,7 @@ class Spool:
     frequency: float = 60.0
 
     def gain(self, element: str) -> float:
-        """Check the parameters and return the flow gain K of the supply edge (m3/s/sqrt(Pa))."""
+        """Check the parameters and return the flow gain K (m3/s/sqrt(Pa)) of the opening from the pump."""
         flow, drop = (validate.positive(element, f"spool.{n}", getattr(self, n)) for n in ("flow", "drop"))
         validate.positive(element, "spool.drain", self.drain)
         return orifice_gain(flow, drop)
@@ -68,7 +69,7 @@ class Spool:
 
 @dataclass(frozen=True)
 class PowerPack:
-    """A hydraulic circuit with one pump that feeds one line.
+    """A hydraulic circuit with one pump and one supply line.
 
     Attributes:
         circuit: the hydraulic circuit, to which you can add components.
@@ -251,7 +252,7 @@ def add_power_pack(
     return_pressure: float = RETURN,
     label_prefix: str = "",
 ) -> PowerPack:
-    """Add a circuit "oil", in which one pump "pump" feeds one line "line".
+    """Add the hydraulic circuit "oil" with the pump "pump", which feeds the node "line".
 
     Args:
         b: the builder.

@@ -32,7 +32,7 @@ class Swing:
     Attributes:
         joint: index of the hinge. The hinge angle is zero in the initial pose and positive counterclockwise, seen from
             above.
-        brake: actuator index of the brake, or None without a brake. The command is ``<label>_brake``.
+        brake: actuator index of the brake, or None without a brake. The command of the brake is ``<label>_brake``.
     """
 
     joint: int
@@ -124,7 +124,7 @@ class Outrigger:
     """An outrigger, from :func:`add_outrigger`.
 
     Attributes:
-        leg, foot: body indices of leg and foot. Both are the same body if the foot cannot tilt.
+        leg, foot: body indices of leg and foot. If the foot cannot tilt, ``leg`` and ``foot`` are equal.
         slide: joint of the leg. The joint coordinate is the extension (m), initially zero.
         shape: index of the foot's shape.
         drive: the cylinder with its spool valve, or None if a servo moves the leg.

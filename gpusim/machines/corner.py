@@ -28,7 +28,7 @@ class Plan:
     Attributes:
         linkage: analytic model of the mechanism.
         springs: the springs, with their parts and preloads.
-        laws: the same springs in the analytic model.
+        laws: the springs, converted for the analytic model.
         limits: minimum and maximum of the suspension's coordinate.
     """
 
@@ -44,7 +44,7 @@ class Corner:
     Args:
         b: the builder.
         chassis: body index, -1 for the world.
-        xform: pose of the corner's frame in the chassis frame.
+        xform: pose of the corner's frame (the frame of one wheel's suspension) in the chassis frame.
         mirror: True to mirror the suspension in y.
         label: prefix of all labels.
         kind: name of the suspension type in messages.
@@ -115,7 +115,8 @@ class Corner:
         """Add a joint at a point. The parent index -1 means the chassis.
 
         Args:
-            axis: axis in the corner's frame. ``mirror`` mirrors the axis, and reverses it for a rotation.
+            axis: axis in the corner's frame. ``mirror`` negates the y component of the axis. For a rotation, ``mirror``
+                also reverses the direction of the axis.
             travel: if True, the joint is a slide along the axis, else a rotation.
             limits: limits of the joint's coordinates.
             second: second axis of a universal joint.

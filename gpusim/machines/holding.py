@@ -47,12 +47,14 @@ def orifice_drop(gain: float, flow: float) -> float:
 class HoldingValve:
     """A counterbalance valve (holding valve) on a chamber of a cylinder.
 
-    The valve holds the load until the spool pressurizes the opposite chamber. It also holds the load if a hose breaks.
+    The valve holds the load until the spool pressurizes the opposite chamber. The valve also holds the load if a hose
+    breaks.
 
     The pilot pressure is the pressure of the opposite chamber. With a small ``pilot_time`` and a small
-    ``opening_range``, the load oscillates. Larger values damp the oscillation, but require a higher pump pressure (see
-    ``ArmCylinder.lowering``). If the pump pressure is too low, the load descends more slowly than commanded. At a
-    pressure drop of 3e5 Pa, the open valve passes the flow ``Spool.drain`` times ``Spool.flow``.
+    ``opening_range``, the load oscillates. Larger values of ``pilot_time`` and ``opening_range`` damp the oscillation,
+    but require a higher pump pressure (see ``ArmCylinder.lowering``). If the pump pressure is too low, the load
+    descends more slowly than commanded. At a pressure drop of 3e5 Pa, the open valve passes the flow ``Spool.drain``
+    times ``Spool.flow``.
 
     Attributes:
         pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. ``pressure`` must

@@ -70,7 +70,7 @@ class Steering:
     outer: Array
 
     def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
-        """Return the hub's steering angle (rad) and displacement, at which the tie rod keeps its length."""
+        """Return the steering angle (rad) and displacement of the hub for which the tie rod keeps its length."""
         point, axis, center, across = self._arm(moves)
         radius = np.cross(across, axis)
         offset, length = center - self.inner - rack, self.outer - self.inner
@@ -92,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return a kingpin point, the kingpin direction k, the foot of the arm on the kingpin, and k x arm."""
+        """Return kingpin point p, direction k, the projection of the rod end on the kingpin, and k x (rod end - p)."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -101,12 +101,12 @@ class Steering:
 
 @dataclass(frozen=True)
 class Spring:
-    """A spring of the analytic model. The ``value`` of a coil is its length. The ``value`` of a torsion bar is -q.
+    """A spring of the analytic model. If ``value`` < ``rest``, the spring pushes.
 
-    If ``value`` < ``rest``, the spring pushes.
+    The ``value`` of a coil is its length. The ``value`` of a torsion bar is -1 times the hinge angle.
 
     Attributes:
-        value: function that returns the value (m or rad) from the coordinate and the displacements of the parts.
+        value: function from the suspension's coordinate and all parts' displacements to the spring's value (m or rad).
         stiffness: stiffness (N/m or N m/rad).
         rest: value at zero force (m or rad).
         damping: mean of the damping in bound and in rebound.
@@ -138,8 +138,8 @@ class Static:
         coordinate: coordinate (rad or m) of the joint ``travel``.
         travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position.
         wheel_rate: derivative of the load with respect to ``travel`` (N/m).
-        lengths: ``Spring.value`` of each spring. For a coil spring, this is the length (m). For a torsion bar, this is
-            -q (rad) with the joint angle q.
+        lengths: ``Spring.value`` of each spring. The value of a coil is its length (m). The value of a torsion bar is
+            -1 times the hinge angle (rad).
         motion_ratios: derivatives of ``lengths`` with respect to ``travel``.
         frequency: undamped heave frequency (Hz) of the chassis on a wheel at constant height.
         damping_ratio: damping ratio of the heave, with the mean of bound and rebound damping.
@@ -161,13 +161,14 @@ class Linkage:
 
     Attributes:
         element: name of the suspension in messages.
-        closing: function from the suspension's coordinate to the displacements of all parts without steering. It may
-            raise Unreachable.
+        closing: function from the suspension's coordinate to the displacements of all parts, without steering. The
+            function may raise Unreachable.
         solids: dict from part names to mass properties.
         center: initial position of the wheel's center.
         gravity: gravitational acceleration (m/s2).
         steering: tie rod and kingpin, or None if the hub does not steer.
-        follow: function from all displacements to those of parts that move with the steered hub.
+        follow: function from the displacements of all parts to a dict with the displacements of parts that the steered
+            hub moves.
     """
 
     element: str
@@ -216,7 +217,7 @@ class Linkage:
         return sum(solid.mass for solid in self.solids.values())
 
     def sprung(self, load: float) -> float:
-        """Return the share of the chassis' mass (kg) that an upward force on the wheel supports."""
+        """Return the chassis mass (kg) that a load (N) on the wheel supports: load / gravity - mass of the parts."""
         load = validate.positive(self.element, "load", load)
         if self.gravity == 0.0:
             raise validate.fail(self.element, "a load needs gravity", "set the gravity, or leave the load out")
@@ -339,7 +340,7 @@ def _second_derivative(f: Callable[[float], float], q: float) -> float:
 
 
 def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> Array:
-    """Return ``axis`` or -``axis``: the one about which a positive rotation lifts ``point``.
+    """Return ``axis`` or -``axis``, so that a positive rotation lifts ``point``.
 
     Raises:
         ModelError: neither direction of rotation lifts the point.

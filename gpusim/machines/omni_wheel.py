@@ -28,7 +28,7 @@ class OmniWheel:
     Attributes:
         hub: body index.
         spin: index of the hub's joint, for drives and brakes. At positive speeds, the wheel rolls along x.
-        rollers: body indices of the rollers. The first roller is the lowest.
+        rollers: body indices of the rollers. Initially, the first roller is the lowest roller.
         bearings: joint indices of the rollers, in the order of ``rollers``.
         xform: pose of the wheel's frame in the platform's frame.
         radius, roller_angle: as passed to ``add_omni_wheel`` (m and rad).
@@ -142,7 +142,7 @@ def add_omni_wheel(
 
 
 def _barrel(radius: float, roller_radius: float, roller_angle: float, reach: float) -> dict[str, Any]:
-    """Return the sizes of the rollers."""
+    """Return the radius, arc radius and half length (m) of the rollers' barrel shape."""
     inside = radius * math.cos(reach) - (radius - roller_radius)
     square, tangent = math.sin(roller_angle) ** 2, math.tan(reach)
     half = (radius * math.sin(reach) - square * tangent * inside) / math.cos(roller_angle)

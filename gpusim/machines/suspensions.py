@@ -68,7 +68,7 @@ class Suspension:
     def static(self, load: float) -> Static:
         """Compute the equilibrium and the small oscillations under a constant force (N) on the wheel (``Static.load``).
 
-        The force acts at the wheel's center, along the z axis of the corner's frame. This axis must point up.
+        The force acts at the wheel's center, along the z axis of the corner's frame. The z axis must point up.
 
         Raises:
             ModelError: the load is less than the weight of the parts, or presses the suspension onto a stop.

@@ -49,7 +49,7 @@ def lateral_tie_rod(
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
         length: length (m) of the steering arm, positive if the arm points backward.
-        inner: y coordinate (m) of the tie rod's inner end, less than the kingpin's y minus 10 % of ``length``.
+        inner: y coordinate (m) of the tie rod's inner end: ``inner < kingpin[1] - 0.1 * abs(length)``.
         wheelbase: distance (m) from the kingpin to the rear axle. Default: parallel steering.
         half_track: distance (m) from the kingpin to the vehicle's center plane.
         angle: steering angle (rad) of the bicycle model, less than pi/2, at which Ackermann's condition holds exactly.

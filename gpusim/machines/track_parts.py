@@ -41,7 +41,9 @@ class Checked:
 
 @dataclass(frozen=True)
 class Shoe(Checked):
-    """A track link with its pad, modeled as a box. Its pins are half a pitch in front of and behind the box's center.
+    """A track link with its pad, modeled as a box.
+
+    The pins are half a pitch in front of and behind the box's center.
 
     Attributes:
         size: length along the track, width and thickness (m).
@@ -64,7 +66,7 @@ class Shoe(Checked):
     color: Any = None
 
     def check(self, element: str, name: str) -> None:
-        """Check the numbers and the sizes."""
+        """Raise a ModelError if a number or a size is invalid."""
         super().check(element, name)
         for dimension, value in zip(("length", "width", "thickness"), size_of(element, self), strict=True):
             validate.positive(element, f"{name}.size: {dimension}", value)
@@ -114,7 +116,7 @@ class Idler(Wheel):
         at: requested position of the center. To close the track, the builder shifts the idler by up to one pitch, along
             the line through both wheel centers.
         radius: radius (m). Default: the radius of the sprocket's drum.
-        tension: initial tension (N) of the track. The spring force is about twice this value.
+        tension: initial tension (N) of the track. The spring force is about twice the tension.
         stiffness: stiffness (N/m) of the spring.
         damping: damping (N s/m) of the spring.
         travel: maximum travel (m) of the tensioner in each direction.

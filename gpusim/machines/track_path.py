@@ -36,7 +36,7 @@ class Path:
     Attributes:
         pins: positions (n + 1, 2) (m) of the pins. The last pin is equal to the first pin.
         shift: shift (m) of the idler from the requested position along the tensioner's axis.
-        strands: unit vectors (2, 2): direction of the link before the idler, and of the link after the idler.
+        strands: unit vectors (2, 2) along the link before the idler and the link after the idler.
         tooth: index of a pin that is on the sprocket.
     """
 
@@ -188,9 +188,9 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _open_path(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Return the pins if all links have the length ``pitch``, the first pin again, and ``strands``.
+    """Return the pins of links with the length ``pitch``, the first pin again, and ``strands`` (see :class:`Path`).
 
-    The last pin does not coincide with the first pin.
+    The path is open: the last pin does not coincide with the first pin.
     """
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
@@ -222,7 +222,7 @@ def _length(wheels: Wheels, shift: float) -> float:
 
 
 def _closed_pins(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """Return all pins and ``strands``. Interpolate the last pins, so that the track closes."""
+    """Return all pins and ``strands`` (see Path). Interpolate the last pins, so that the track closes."""
     pins, end, strands = _open_path(wheels, shift)
     missing = count + 1 - len(pins)
     last = pins[-1]

@@ -27,7 +27,7 @@ TOUCHING = 1e-6
 CONTACT_GAP = 1e-3
 """Gap, in pitches, below which a link and a wheel touch at the start of the iteration."""
 CONTACT_RANGE = 1.0
-"""A link and a wheel can touch only if the distance from the link's middle to the wheel, in pitches, is below this."""
+"""Maximum distance, in pitches along a link, from the link's middle to the center of a wheel that touches the link."""
 STEP = 1e-6
 """Step of the finite differences for Hessians."""
 
@@ -78,7 +78,7 @@ class _Loop:
         return float(-x[-1] + links.sum() + wheels.sum())
 
     def slopes(self, unknowns: Array) -> Array:
-        """Return the gradients of the links' merits with respect to the five unknowns of each link, (..., n, 5)."""
+        """Return the gradient of each link's merit: by x and z of both pins, and by the idler's shift, (..., n, 5)."""
         length, along, to_wheels = self._frames(unknowns)
         normal = np.stack([-along[..., 1], along[..., 0]], axis=-1)
         position = np.sum(along[..., None, :] * to_wheels, axis=-1) / length[..., None]  # along the link
@@ -90,7 +90,7 @@ class _Loop:
         return np.concatenate([first, second, -push[..., 1:2] * (normal @ self.axis)[..., None]], axis=-1)
 
     def newton(self, x: Array) -> Array:
-        """Return the unknowns that minimize the merit, by Newton's method."""
+        """Return the unknowns that minimize the augmented Lagrangian, by Newton's method."""
         for _ in range(MAX_STEPS):
             slope, hessian = self._derivatives(x)
             if np.abs(slope).max() < GRADIENT_TOLERANCE:

@@ -132,11 +132,11 @@ def add_track(
         shoes: number of shoes. Default: the number that requires the smallest shift of the idler.
         pins: damping and friction of the pins. Default: a damping that stops oscillations within seconds. ``Pin()`` has
             no resistance.
-        surface_speed: True adds wheels without shoes. The wheels roll directly on the ground. Their radii include the
-            thickness of the shoes. Gears couple the wheels to the sprocket, so that all wheel surfaces have the speed
-            of the track.
+        surface_speed: True adds wheels without shoes. The wheels roll directly on the ground. The radii of the wheels
+            include the thickness of the shoes. Gears couple the wheels to the sprocket, so that all wheel surfaces have
+            the speed of the track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" (gaps of micrometers) or
-            "colored" (sweeps of pins and contacts). See ``ModelBuilder.set_joint_solver``.
+            "colored" (iterates over pins and contacts). See ``ModelBuilder.set_joint_solver``.
         label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
             ``left_arm0``, and collision groups ``left_shoes``, ``left_wheels``.
 
@@ -188,7 +188,7 @@ def add_track(
 
 
 class _Maker:
-    """Converter that adds a track's parts to a builder. The world frame of this builder is the chassis frame."""
+    """Converter that adds a track's parts to a builder. The builder's world frame is the chassis frame."""
 
     def __init__(self, b: ModelBuilder, plan: _Plan, path: track_path.Path, surface: bool) -> None:
         self.b, self.plan, self.path, self.surface = b, plan, path, surface

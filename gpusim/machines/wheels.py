@@ -236,7 +236,7 @@ class DriveTrain:
 
     Attributes:
         label: prefix of all labels.
-        mean: tendon ``<label>_mean``. Its rate is the mean spin of all wheels.
+        mean: tendon ``<label>_mean``. The rate of this tendon is the mean spin of all wheels.
         drive: actuator ``<label>_drive`` on the tendon ``mean``.
         turn: the drive that rotates the vehicle on the spot, or None.
     """

@@ -126,7 +126,7 @@ def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Co
 
 
 def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
-    """Return the roughness or metallic factor. If it has a texture, multiply it by the texture's mean value."""
+    """Return the roughness or metallic factor. Multiply the factor by the mean value of its texture, if it has one."""
     value = getattr(material, name)
     if not gltf:  # trimesh's value (from shininess) is the squared roughness
         unknown = value is None or (name == "roughnessFactor" and value == _ROUGHEST) or name == "metallicFactor"

@@ -57,7 +57,7 @@ class _BodyMesh:
         return np.flatnonzero(inside)
 
     def shares_mesh(self, other: _BodyMesh) -> bool:
-        """Return True if both shapes are parts of one mesh with several materials. Such parts are already neighbors."""
+        """Return True if both shapes are parts of one mesh with several materials, and therefore already neighbors."""
         if self.shape.xform != other.shape.xform or self.tree.solid == len(self.tree.triangles):
             return False
         ours = self.tree.vertices[self.tree.triangles[self.tree.solid :]]
@@ -65,7 +65,7 @@ class _BodyMesh:
         return bool(np.isin(ours.reshape(-1, 9) @ _WEIGHTS, theirs.reshape(-1, 9) @ _WEIGHTS).any())
 
     def joined(self, others: Sequence[_BodyMesh]) -> ShapeSpec:
-        """Add the triangles of ``others`` that share a vertex with this mesh as neighbors, and return the shape."""
+        """Return the shape with new neighbors: triangles of ``others`` that share a vertex with this mesh."""
         from scipy.spatial import KDTree  # slow to import
 
         tree, count, tolerance = self.tree, len(self.tree.triangles), self.tolerance

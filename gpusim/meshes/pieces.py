@@ -48,7 +48,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """Triangles of a mesh before they are checked and merged. The attributes are those of Piece."""
+    """Triangles of a mesh before checks and merging, with the attributes of :class:`Piece`."""
 
     vertices: Array
     triangles: Array
@@ -64,12 +64,12 @@ class _Sheet:
 
 
 def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, normals: Any = None) -> tuple[Piece, ...]:
-    """Return the pieces of a mesh.
+    """Return the triangles of a mesh for drawing, one piece for each material.
 
     Args:
         element: name for error messages.
         mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces.
-            The function returns a tuple unchanged.
+            The function returns a tuple of pieces unchanged.
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors the mesh.
         uv: texture coordinates (v upward) of the vertices, (n, 2), or of the triangles' corners, (m, 3, 2). Only for
             ``mesh`` = (vertices, triangles).
@@ -118,7 +118,7 @@ def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
 
 
 def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sheet:
-    """Return one part of a file from trimesh as a sheet."""
+    """Convert one part of a mesh file, as read by trimesh, to a sheet."""
     vertices, triangles = _checked(element, part.vertices, part.faces)
     coat = coat_of(part, suffix, textures)
     # trimesh's cache contains only normals from the file. The property would compute missing normals.
@@ -170,7 +170,7 @@ def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]
 
 
 def _joined(sheets: list[_Sheet]) -> list[_Sheet]:
-    """Merge sheets of the same material, since robot files often have hundreds of sheets."""
+    """Merge sheets (groups of triangles) of one material, because robot files often have hundreds of sheets."""
     by_kind: dict[tuple[Any, ...], list[_Sheet]] = {}
     for sheet in sheets:
         by_kind.setdefault(sheet.kind, []).append(sheet)

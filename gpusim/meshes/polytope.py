@@ -184,8 +184,8 @@ def _simplex(points: Array) -> list[int]:
 def solid(vertices: Array, triangles: Array) -> tuple[float, Array, Array]:
     """Return volume (m3), center of mass (3,) in m, and inertia about the center (3, 3) in m5, for density 1.
 
-    The solid is the sum of tetrahedra. Each tetrahedron contains one triangle and a common inner point. Tonon (2004)
-    gives an equivalent formula in corner coordinates.
+    The solid is the sum of tetrahedra. Each tetrahedron connects one triangle of the surface to a common inner point.
+    Tonon (2004) gives an equivalent formula in corner coordinates.
     """
     origin = vertices.mean(axis=0)
     a, b, c = (vertices[triangles[:, k]] - origin for k in range(3))

@@ -18,7 +18,7 @@ _MODEL_TYPE, _GEOGRAPHIC = 1024, 2
 
 
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
-    """Return the heights (rows, columns) and the cell size (dx, dy). The cell size is None if the source has none.
+    """Return the heights (rows, columns) and the cell size (dx, dy), or None for an unknown cell size.
 
     The first row of the result is at the lowest y.
 

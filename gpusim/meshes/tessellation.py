@@ -8,7 +8,7 @@ from gpusim.typing import Array
 
 
 def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
-    """Return a closed surface of revolution about z. The profile's z must increase.
+    """Return a closed surface of revolution about z. The z values of the profile must increase.
 
     Args:
         radius, z: points of the profile, each (n,) in m.

@@ -21,7 +21,7 @@ GRID = 65535
 _ROOM = 1e-6
 """Margin (in grid steps) that is added to boxes because of rounding errors."""
 _MAX_SHARING = 8
-"""Maximum number of triangles at one edge among which the neighbor search chooses."""
+"""Maximum number of triangles at one edge that the neighbor search compares."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,10 @@ class TriangleTree:
     Attributes:
         vertices: (v, 3) in m.
         triangles: (t, 3), in the order of the leaves.
-        beyond: (t, 3) for each edge k (corner k to k + 1), the opposite vertex in the neighbor triangle, or -1 at a
-            rim.
+        beyond: (t, 3), the opposite vertex in the neighbor triangle at each edge k (corner k to k + 1), or -1 at a rim.
         fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
         nodes: (n, 4).
-        solid: number of triangles in the tree. These triangles are the first rows of ``triangles``.
+        solid: number of triangles in the tree. The triangles of the tree are the first rows of ``triangles``.
     """
 
     vertices: Array

@@ -19,7 +19,7 @@ _PRIMES = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F), np.uint
 
 
 def welded_mesh(element: str, mesh: Any, scale: Any = 1.0) -> tuple[Array, Array, Array]:
-    """Return vertices (n, 3) in m, triangles (m, 3), and a mask: True for each original triangle that was kept.
+    """Return vertices (n, 3) in m, triangles (m, 3), and a mask of the original triangles that remain.
 
     Args:
         element: name for error messages.

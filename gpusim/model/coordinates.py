@@ -29,8 +29,8 @@ KINDS = {
     TRANSLATION: 0, ANGLE: 1, DISTANCE: 2, ROTATION: 3, TOTAL_ROTATION: 4, "frame": 5, SUM: 6, OUTER_ANGLE: 7,
     MIDDLE_ANGLE: 8,
 }  # fmt: skip
-"""Codes of coordinate kinds. A coordinate of kind "frame" has no scalar value. It only provides the pose of the child's
-joint frame."""
+"""Codes of coordinate kinds. A coordinate of kind "frame" has no scalar value. A "frame" coordinate only provides the
+pose of the child's joint frame."""
 COLUMNS = {
     "body_a": "int", "body_b": "int", "owner": "int", "kind": "int", "part": "int", "arm_a": "double",
     "arm_b": "double", "axis": "double", "other": "double", "frame_a": "double", "frame_b": "double",
@@ -46,9 +46,10 @@ frames in the body frames (xyzw)."""
 class Coordinates:
     """Table of n coordinates. ``columns`` maps each name of COLUMNS to an array (n, ...).
 
-    ``of_joint`` lists the coordinates of each joint. ``of_axis`` contains the index of each axis row's coordinate. If a
-    coordinate is a sum, ``part`` is the index of the sum in ``sums``. If a coordinate is a distance, ``part`` is the
-    index of its wrapped rope path in the topology, or -1.
+    ``of_joint`` lists the coordinates of each joint. ``of_axis`` contains the coordinate index of each axis row. An
+    axis row is a solver row for the limits, friction and actuators of one coordinate. If a coordinate is a sum,
+    ``part`` is the index of the sum in ``sums``. If a coordinate is a distance, ``part`` is the index of its wrapped
+    rope path in the topology, or -1.
     """
 
     columns: dict[str, Array]
@@ -120,7 +121,7 @@ def coordinates(model: Model) -> Coordinates:
 
 
 def axis_inertia(model: Model, armature: Array, groups: list[Array | None]) -> Array:
-    """Return the inertia (kg or kg m2) that armatures, rotors and pistons add to each axis, (1 or worlds, axes)."""
+    """Return the inertia (kg or kg m2) that armatures, rotors and pistons add to each axis row, (1 or worlds, rows)."""
     worlds = max([armature.shape[0], *(g.shape[0] for g in groups if g is not None)])
     total = np.zeros((worlds, armature.shape[1])) + armature
     for group, inertia in zip(model.groups, groups, strict=True):

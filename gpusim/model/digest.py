@@ -1,4 +1,4 @@
-"""Digests (hashes) of a model. They show if a saved state belongs to the model, and which parts differ if not."""
+"""Digests (hashes) of a model, to check whether a saved state belongs to the model, and which parts differ."""
 
 from __future__ import annotations
 

@@ -25,7 +25,10 @@ LOCKED = 1e-6
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:
-    """Return the vectors d (..., n, 3) for which the rates are d . w. ``component`` (n,) is as in SpinTable."""
+    """Return the vectors d (..., n, 3) for which the rates are d . w.
+
+    ``component`` (n,) is OUTER for the rates q1' and q3', and MIDDLE for the rate q2'.
+    """
     sine = dot(u, other)[..., None]
     square = 1.0 - sine * sine
     outer = (u - sine * other) / np.where(square > LOCKED, square, LOCKED)

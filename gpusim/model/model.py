@@ -43,7 +43,7 @@ class Model(Elements):
 
     @cached_property
     def axis_of(self) -> dict[tuple[int, int], int]:
-        """Return a dict from (joint, coordinate) to the index of the axis row.
+        """Return a dict: (joint, coordinate) -> index of the solver row for limits, friction and actuators (axis row).
 
         Only some coordinates have an axis row.
         """

@@ -38,7 +38,7 @@ def derive(name: str, t: Topology, p: Mapping[str, Any], real: Any, xp: Any = np
 
 
 def _one_of_each(systems: Array) -> list[Array]:
-    """Return lists of bodies, in which no system occurs twice.
+    """Return lists of bodies, in which no system (group of jointed bodies) occurs twice.
 
     List k contains the k-th body of each system that has more than k bodies.
     """

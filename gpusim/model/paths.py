@@ -1,8 +1,8 @@
 """Paths through the elimination tree. A body's path contains the constraints that respond to a load on the body.
 
-All constraints on a body are neighbors. Their pivots are therefore on one path to the root of the elimination tree.
-With the factor L of the direct solver and a load r on a body, L^-1 r is nonzero only on the body's path (Liu 1990, The
-role of elimination trees in sparse factorization).
+All constraints on a body are neighbors. The pivots of a body's constraints are therefore on one path to the root of the
+elimination tree. With the factor L of the direct solver and a load r on a body, L^-1 r is nonzero only on the body's
+path (Liu 1990, The role of elimination trees in sparse factorization).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusim.compiler.topology import Topology
 from gpusim.model.model import Model
 
 MAX_CONDENSED = 64
-"""Maximum number of contact unknowns per world with which Newton's method is used (contact_newton.cuh)."""
+"""Maximum number of contact unknowns per world for which the solver uses Newton's method (contact_newton.cuh)."""
 MAX_COMPARED = 2000
 """Maximum number of bodies for which :func:`max_path_pivots` compares the paths of all pairs of bodies."""
 
@@ -57,7 +57,7 @@ def find_paths(t: Topology) -> Paths:
 
 
 def max_path_pivots(paths: Paths, contact: ContactTopology, capacity: int) -> int:
-    """Return an upper bound for the sum of the path lengths of ``capacity`` manifolds."""
+    """Return an upper bound for the total path length of ``capacity`` contact manifolds."""
     bodies = sorted({int(b) for b in contact.body if paths.bodies[b]})
     if len(bodies) > MAX_COMPARED:
         return capacity * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
@@ -104,7 +104,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
 
 
 def articulated_pairs(contact: ContactTopology, pairs: int) -> int:
-    """Return the maximum number of manifolds that touch a body with joints, at most ``pairs``."""
+    """Return the maximum number of contact manifolds that touch a body with joints, at most ``pairs``."""
     if contact.candidates is None:
         return pairs
     on = contact.articulated[contact.body]

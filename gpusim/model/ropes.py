@@ -1,4 +1,4 @@
-"""Tables of ropes: the axis of each rope, and the constraint rows that determine the tension of each joint."""
+"""Tables of ropes: the solver row of each rope, and the constraint rows that determine the tension of each joint."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gpusim.typing import Array
 COLUMNS = {
     "rope_axis": "int", "axis_rope": "int", "tension_start": "int", "tension_row": "int", "tension_weight": "double",
 }  # fmt: skip
-"""Columns and their C types. ``rope_axis`` is the axis of each rope, and ``axis_rope`` is the rope of each axis, or -1.
-The tension of a joint is a weighted sum of row impulses. The columns ``tension_start``, ``tension_row`` and
-``tension_weight`` contain these rows and weights."""
+"""Columns and their C types. ``rope_axis`` is the axis row (solver row) of each rope. ``axis_rope`` is the rope of each
+axis row, or -1. The tension of a joint is a weighted sum of row impulses. The columns ``tension_start``,
+``tension_row`` and ``tension_weight`` contain these rows and weights."""
 
 
 def pulling(model: Model) -> list[int]:
@@ -63,13 +63,13 @@ def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
 
 
 def _factor_within(inner: dict[Any, float], outer: dict[Any, float]) -> float:
-    """Return f if the terms of ``outer`` contain f times the terms of ``inner`` and other terms, else 0."""
+    """Return f if the sum ``outer`` is f times the sum ``inner`` plus other terms, else 0."""
     ratios = [outer.get(key, 0.0) / factor for key, factor in inner.items()]
     return ratios[0] if len(outer) > len(inner) and max(ratios) - min(ratios) <= 1e-12 * abs(ratios[0]) else 0.0
 
 
 def _rows_of_joints(model: Model) -> dict[int, list[int]]:
-    """Return a dict from each joint to its rows: the rows of its constraint, and of coupled actuators on the joint."""
+    """Return a dict: joint -> solver rows of the joint's constraint and of coupled actuators on the joint."""
     t = model.topology
     rows: dict[int, list[int]] = {}
     for constraint, joint in enumerate(t.constraint_joint.tolist()):

@@ -14,10 +14,10 @@ COLUMNS = {
     "joint_sensor_constraint": "int", "joint_sensor_coordinate": "int", "joint_sensor_break": "double",
     "axis_sensor": "int", "contact_sensor_body": "int", "contact_sensor_site": "int",
 }  # fmt: skip
-"""Columns and their C types. For each joint sensor: the constraint and a coordinate of its joint, a break force (N) and
-a break torque (N m). If the joint is not a breakable latch, break force and break torque are infinite. ``axis_sensor``
-is the joint sensor of each axis of a breakable latch, or -1 for other axes. For each contact sensor: its body and its
-site."""
+"""Columns and their C types. The columns ``joint_sensor_...`` contain the constraint and a coordinate of each sensor's
+joint, a break force (N) and a break torque (N m). If the joint is not a breakable latch, break force and break torque
+are infinite. ``axis_sensor`` is the joint sensor of each axis row of a breakable latch, or -1 for other rows. The
+columns ``contact_sensor_...`` contain the body and the site of each contact sensor."""
 BREAKS = ("break_force", "break_torque")
 """Names of the parameters of a breakable latch."""
 

@@ -105,7 +105,7 @@ class Block:
 
 
 def joined(pieces: list[tuple[Array, Array]], layout: Layout) -> tuple[Array, Array]:
-    """Join the blocks. Return time (n,) and values (n, worlds, width)."""
+    """Join blocks (time, values) into one array of times (n,) and one array of values (n, worlds, width)."""
     if not pieces:
         return np.empty(0), np.empty((0, len(layout.worlds), layout.width), layout.dtype)
     return np.concatenate([time for time, _ in pieces]), np.concatenate([values for _, values in pieces])

@@ -51,7 +51,7 @@ class MotionHeader:
     If ``target`` is not empty, gpusim can rebuild the model from ``target``.
 
     Attributes:
-        target: name of the scene, or path of the robot file. ``target`` is empty for a model that a program built.
+        target: name of the scene, or path of the robot file. ``target`` is empty for a model built in Python.
         parameters: parameters of the scene, as text.
         bodies: labels of the bodies, in the order of the arrays.
         worlds: indices of the recorded worlds.
@@ -72,7 +72,7 @@ class MotionHeader:
     signals: Mapping[str, int] = field(default_factory=dict)
 
     def block(self) -> np.dtype[Any]:
-        """Return the NumPy data type of one frame in the growing file."""
+        """Return the NumPy data type of one frame in the ``.part`` file."""
         bodies = (len(self.worlds), len(self.bodies))
         poses: list[Any] = [("center_of_mass", "<f8", (*bodies, 3)), ("orientation", "<f8", (*bodies, 4))]
         width = sum(self.signals.values())
@@ -229,10 +229,10 @@ class MotionRecorder(Closing):
         return True
 
     def close(self) -> None:
-        """Convert the growing file to the final file, or delete it if it has no frames. A second call does nothing.
+        """Convert the ``.part`` file to the final file, or delete it if it has no frames. A second call does nothing.
 
         Raises:
-            OSError: writing to the disk fails. The recorded frames stay in the growing file.
+            OSError: writing to the disk fails. The recorded frames stay in the ``.part`` file.
         """
         if self._stream.closed:
             return
@@ -271,7 +271,7 @@ def save_motion(motion: Motion, path: str | os.PathLike[str]) -> None:
 
 
 def is_motion_file(path: str | os.PathLike[str]) -> bool:
-    """Return True if a file name has the suffix of a finished or growing motion file."""
+    """Return True if a file name ends with the suffix of a motion file, ``.npz`` or ``.npz.part``."""
     name = Path(path).name.lower()
     return name.endswith((SUFFIX, SUFFIX + PART))
 

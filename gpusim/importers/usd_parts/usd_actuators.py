@@ -19,7 +19,7 @@ from gpusim.transform import Transform
 
 NO_CURVE = (0.0, 0.0, 0.0)
 Load = Callable[[UsdJoint, int], float]
-"""Function that returns the load of a joint coordinate: the moved inertia (kg m2) or mass (kg)."""
+"""Function that returns the inertia (kg m2) or mass (kg) that a joint coordinate moves."""
 
 
 @dataclass
@@ -79,7 +79,7 @@ def mjc_angle(stage: UsdStage) -> float:
 
 
 def _range(stage: UsdStage, path: str, name: str, limited: str) -> tuple[float, float]:
-    """Return the limits in a MuJoCo attribute, or infinite limits if the attribute is not limited."""
+    """Return the limits in a MuJoCo range attribute, or infinite limits if MuJoCo does not enforce the range."""
     lower, upper = stage.number(path, f"{name}:min"), stage.number(path, f"{name}:max")
     flag = str(stage.value(path, limited))
     return (lower, upper) if flag == "true" or (flag != "false" and lower < upper) else (-math.inf, math.inf)
@@ -92,9 +92,9 @@ class Actuators:
     Attributes:
         stage, builder: the USD file, and the builder of the model.
         joints: joints of the file.
-        indices: id of a joint -> index in the builder.
-        passive: id of a coordinate -> its passive properties.
-        load: function that returns the load (kg m2 or kg) of a coordinate.
+        indices: ``id(joint)`` -> index of the joint in the builder.
+        passive: ``id(dof)`` -> damping, friction, armature, spring and effort range of the coordinate.
+        load: function that returns the inertia (kg m2) or mass (kg) that a coordinate moves.
     """
 
     stage: UsdStage
@@ -105,7 +105,7 @@ class Actuators:
     load: Load
 
     def add(self) -> None:
-        """Add the drives of joints, then the actuators in the schemas of MuJoCo and Newton."""
+        """Add joint drives, then actuators that the file defines by schemas of MuJoCo or Newton."""
         others = [prim for prim in self.stage.prims() if prim.GetTypeName() in ("MjcActuator", "NewtonActuator")]
         targets = {str(path) for prim in others for path in self._targets(prim)}
         for joint in self.joints:
@@ -284,7 +284,7 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
 
 
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, list[float], bool] | None:
-    """Return the leader's path, the coefficients of the polynomial, and True if they apply to angles in rad.
+    """Return the leader's path, the polynomial's coefficients, and True if the polynomial uses angles in rad.
 
     Return None if the joint has no leader.
     """

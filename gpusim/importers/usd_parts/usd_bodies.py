@@ -51,7 +51,7 @@ class UsdBody:
 
     @property
     def element(self) -> str:
-        """Return the body's name for findings."""
+        """Return the body's name for messages in the import report."""
         return f"body '{self.label}'"
 
 

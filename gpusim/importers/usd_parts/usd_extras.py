@@ -1,4 +1,4 @@
-"""Findings for the physics data in a USD file that the importer does not read."""
+"""Report the physics data in a USD file that the importer does not read."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _instances_physics(stage: UsdStage, instancer: Any) -> bool:
 
 
 def report_unread(stage: UsdStage) -> None:
-    """Report the attributes of PhysX, MuJoCo and Newton that the importer does not read, one finding per effect.
+    """Report the attributes of PhysX, MuJoCo and Newton that the importer does not read.
 
     The importer and usd-core's physics parser read only values at the default time.
     """

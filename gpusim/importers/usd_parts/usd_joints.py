@@ -24,7 +24,7 @@ class Dof:
     """One degree of freedom of a joint.
 
     Attributes:
-        name: name of the degree of freedom in the file's attributes: "angular", "linear", "rotX", "transX" and so on.
+        name: name in the file's attributes, such as "angular", "linear", "rotX" or "transX".
         axis: unit vector in the joint frame.
         linear: True for a translation (m), False for a rotation (rad).
         unit: factor from the file's unit to m or rad, negative if ``axis`` is opposite to the axis in the file.
@@ -71,11 +71,11 @@ class UsdJoint:
     breaks: tuple[float, float] = (math.inf, math.inf)
     """Force (N) and torque (N m) at which a latch breaks."""
     anchors: tuple[str, str] = ("", "")
-    """Paths of the two prims that the joint connects in the file. A prim may be static."""
+    """Paths of the two prims that the joint connects in the file. Either prim may be static."""
 
     @property
     def element(self) -> str:
-        """Return the joint's name for findings."""
+        """Return the joint's name for messages in the import report."""
         return f"joint '{self.label}'"
 
     @property
@@ -333,7 +333,7 @@ _MAKERS = {
 
 
 def constrained_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the pose that is closest to ``pose`` and that the joint allows.
+    """Return the pose closest to ``pose`` among all poses that the joint allows.
 
     ``pose`` and the result are poses of the second joint frame in the first joint frame.
     """
@@ -352,7 +352,7 @@ def constrained_pose(joint: UsdJoint, pose: Transform) -> Transform:
 
 
 def _angles(rotations: list[Dof], pose: Transform) -> list[float]:
-    """Return the angle (rad) of each rotation: from the file, or the angle closest to ``pose``."""
+    """Return the angle (rad) of each rotation: the angle in the file, or else the angle closest to ``pose``."""
     if not rotations:
         return []
     if len(rotations) == 1:
@@ -394,6 +394,6 @@ def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
 
 
 def rotation_angle(pose: Transform) -> float:
-    """Return the total angle (rad) of a rotation matrix."""
+    """Return the rotation angle (rad) of a pose."""
     trace = float(np.trace(matrix_from_quaternion(pose.rotation)))
     return math.acos(min(1.0, max(-1.0, 0.5 * (trace - 1.0))))

@@ -54,10 +54,10 @@ class Surface:
     """Appearance of a prim.
 
     Attributes:
-        color: sRGB color (0 to 1), the mean color of a texture, or None for the viewer's default color.
+        color: sRGB color (0 to 1) or mean color of the texture. None selects the viewer's default color.
         look: transparency, finish and texture.
-        uv_transform: texture coordinates.
-        material: name of the material, for findings in the report.
+        uv_transform: name and 2D transform of the texture coordinates.
+        material: name of the material, for messages in the import report.
     """
 
     color: Color | None = None
@@ -170,7 +170,7 @@ def _constant(shader: Any, name: str) -> Any:
 
 
 def _source(shader: Any, name: str) -> Any:
-    """Return the shader whose output an input is connected to, or None."""
+    """Return the shader that computes an input of ``shader``, or None without a connection."""
     from pxr import UsdShade
 
     shader_input = shader.GetInput(name)

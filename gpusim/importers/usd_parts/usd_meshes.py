@@ -19,8 +19,8 @@ class Triangles:
     Attributes:
         points: vertices (n, 3) in the prim's coordinates.
         triangles: indices (m, 3) into ``points``.
-        faces: index (m,) of the mesh face from which each triangle was cut.
-        corners: indices (m, 3) of the triangles' corners in the list of the corners of all faces.
+        faces: index (m,) of the mesh face that contains each triangle.
+        corners: indices (m, 3) into the mesh attribute ``faceVertexIndices``.
     """
 
     points: Array
@@ -55,8 +55,8 @@ def read_mesh(stage: UsdStage, path: str) -> Triangles:
 def fan_triangles(counts: Array) -> tuple[Array, Array]:
     """Divide each polygon into a fan of triangles around the polygon's first corner.
 
-    Return the triangles (m, 3) and the polygon index (m,) of each triangle. The triangles contain indices into the list
-    of the corners of all polygons.
+    Return the triangles (m, 3) and the polygon index (m,) of each triangle. The triangles are indices into the
+    concatenated corners of all polygons.
     """
     starts = np.cumsum(counts) - counts
     per_face = np.maximum(counts - 2, 0)

@@ -35,7 +35,7 @@ AXIS_ROTATIONS = {
     "Y": Transform.from_axis_angle((0, 0, 0), (1, 0, 0), -math.pi / 2.0),
     "Z": Transform(),
 }
-"""Rotation from the z axis, which is the axis of shapes in the builder, to the axis of a USD shape."""
+"""Rotation from z (the axis of the builder's shapes) to the axis of a USD shape."""
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Collider:
         path: path of the collider's prim.
         body: path of the rigid body that has the collider, or WORLD.
         forms: a tuple (kind, checked parameters, pose in the body or in the builder's world) for each shape.
-        enabled: True if the collider collides. A disabled collider only contributes to the mass.
+        enabled: True if the collider makes contacts. A disabled collider only contributes to the mass.
         material: material of the surface.
         groups: paths of the collision groups that contain the collider.
         filtered: paths of prims that the collider does not collide with.
@@ -90,7 +90,7 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
 
 
 def _report_missing(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
-    """Report a collider that the importer leaves out.
+    """Report a collider that the importer cannot convert.
 
     The severity is "motion" if the collider contributes to the body's mass.
     """
@@ -358,7 +358,7 @@ def filter_pairs(
 def _shapes_at_end(
     builder: ModelBuilder, bodies: Mapping[str, UsdBody], colliders: Mapping[str, Collider], joint: UsdJoint, end: int
 ) -> list[int]:
-    """Return the shapes that a joint connects at its end ``end`` (0 or 1)."""
+    """Return the shapes of the first (``end=0``) or second (``end=1``) body of a joint."""
     if joint.bodies[end] != WORLD:
         return [k for k, shape in enumerate(builder.shapes) if shape.body == bodies[joint.bodies[end]].index]
     path = joint.anchors[end]

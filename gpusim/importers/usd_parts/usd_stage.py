@@ -47,8 +47,8 @@ class UsdStage:
         world: pose of the file's world in the builder's world, including the rotation from y up to z up.
         objects: dict from an object type, such as "RevoluteJoint", to pairs (path, descriptor) from usd-core's parser.
         surfaces: cache of looks (material path -> look).
-        assets: files in memory.
-        search: folders that are searched for the files that this file names.
+        assets: files in memory (file name -> content), which replace files on disk.
+        search: folders in which the importer searches for referenced files.
     """
 
     def __init__(self, stage: Any, xform: Transform | None, report: ImportReport) -> None:
@@ -267,7 +267,7 @@ def _reason(error: BaseException) -> str:
 
 
 _TYPED = ("physics:", "primvars:displayOpacity", "points", "faceVertex", "holeIndices", "normals")
-"""Prefixes of the names of the attributes whose types the importer checks."""
+"""Name prefixes of attributes whose value types the importer checks."""
 
 
 def _check_types(stage: Any) -> None:

@@ -98,7 +98,7 @@ def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]],
 def set_base(
     bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
 ) -> list[UsdJoint]:
-    """Return the joints after all bases were fixed (True), freed (False) or left unchanged (None)."""
+    """Fix all robot bases (True), free them (False) or keep them (None), and return the joints."""
     if fixed_base is True:
         for root in tree.roots:
             if root not in tree.grounded and _is_robot(bodies, joints, root):
@@ -176,7 +176,7 @@ def _check_loop(bodies: Mapping[str, UsdBody], joint: UsdJoint, report: ImportRe
 
 
 def carried_masses(bodies: Mapping[str, UsdBody], tree: Tree) -> dict[str, MassProperties]:
-    """Return a dict from each body path to mass properties (world frame). Each value includes all descendants."""
+    """Return a dict: body path -> mass properties (world frame) of the body and all its descendants."""
     total = {path: bodies[path].mass.moved(homogeneous_matrix(bodies[path].pose)) for path in tree.order}
     for path in reversed(tree.order):
         joint = tree.carrier.get(path)

@@ -20,7 +20,7 @@ _NEAR = ("SphereLight", "DiskLight", "RectLight", "CylinderLight")
 _OTHERS = ("DomeLight", "DomeLight_1", "GeometryLight", "PortalLight", "MeshLight")
 _MAX_EXPOSURE = 100.0
 _RIGHT_ANGLE = 90.0
-"""Half angle (degrees) of the light cone for lights whose cone the file does not define."""
+"""Half angle (degrees) of a light's cone if the file does not define the cone."""
 
 
 def body_frame(stage: UsdStage, bodies: Mapping[str, UsdBody], path: str) -> tuple[int, Transform]:

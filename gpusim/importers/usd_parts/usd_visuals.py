@@ -1,4 +1,4 @@
-"""Visuals of a USD file. A problem with a visual is a finding, never an error."""
+"""Visuals of a USD file. The importer reports problems with visuals, but never raises an error for them."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 
 class CsvWriter(Writer):
-    """Writer of CSV files. Numbers have as many digits as their type requires for an exact copy."""
+    """Writer of CSV files. Each number has enough digits to restore its exact value."""
 
     def __init__(self, part: Path | str, layout: Layout, model: Any = None) -> None:
         self._worlds, self._single = layout.worlds, layout.dtype == "float32"
@@ -41,19 +41,19 @@ class CsvWriter(Writer):
         write_all(self._stream, "\n".join([*lines, ""]).encode())
 
     def close(self) -> None:
-        """Close the growing file."""
+        """Close the ``.part`` file."""
         self._stream.close()
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Remove an incomplete last line, then rename the growing file."""
+        """Remove an incomplete last line, then rename the ``.part`` file."""
         with open(part, "r+b") as stream:
             stream.truncate(_whole(stream.read()))
         part.replace(path)
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read a finished or growing table. The end of a growing file may be an incomplete line or sample."""
+        """Read a finished table or a ``.part`` file, which may end with an incomplete line or sample."""
         data = path.read_bytes()
         if path.name.endswith(PART):
             data = data[: _whole(data)]

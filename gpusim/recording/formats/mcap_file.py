@@ -5,8 +5,8 @@ Each message has one sample of all signals of an element. For example, the signa
 worlds. The topic ``/tf`` contains the body poses, and ``/scene`` contains the meshes. The topic ``/spans`` contains a
 cylinder for each element between two bodies (spring, rope, rod). The topics ``/tf``, ``/scene`` and ``/spans`` show the
 first recorded world. If the dtype of the recording is float32, poses also have single precision. Double-precision poses
-of many bodies would fill most of the file. Each block of samples is one MCAP chunk. The growing file is an MCAP file
-without its end section.
+of many bodies would fill most of the file. Each block of samples is one MCAP chunk. The growing file NAME.mcap.part is
+an MCAP file without the end section.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _PACKAGES = "mcap and foxglove-schemas-protobuf"
 _MAGIC = b"\x89MCAP0\r\n"
 _WHOLE = 1 << 40
-"""Chunk size limit. It exceeds the size of any block, so that each block becomes one chunk."""
+"""Chunk size limit (bytes), larger than any block, so that each block becomes one chunk."""
 _NS = 1e9
 _LENGTH, _FIXED64, _FIXED32 = 2, 1, 5
 """Wire types (binary encodings) of Protobuf."""
@@ -97,7 +97,7 @@ class McapWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Rename the growing file if it is complete.
+        """Rename the ``.part`` file if it is complete.
 
         If the recording was interrupted, write a new file with the complete chunks.
         """
@@ -113,7 +113,7 @@ class McapWriter(Writer):
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read the signals of a complete or a growing file."""
+        """Read the signals of a complete file or a ``.part`` file."""
         require("mcap.writer", ".mcap", _PACKAGES)
         from mcap.records import Channel, Message, Metadata
 

@@ -1,7 +1,7 @@
 """NPZ files: ``time`` and one array for each signal.
 
-The growing file has a line of JSON (the layout), then blocks of samples. Each block has the number of samples (int64),
-the times (float64), and the values of each signal.
+The growing file NAME.npz.part has a line of JSON (the layout), then blocks of samples. Each block has the number of
+samples (int64), the times (float64), and the values of each signal.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class NpzWriter(Writer):
             write_all(self._stream, np.ascontiguousarray(block.values[:, :, at]).data.cast("B"))
 
     def close(self) -> None:
-        """Close the growing file."""
+        """Close the ``.part`` file."""
         self._stream.close()
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Write the arrays of a growing file as NPZ. The memory contains only one block of one array at a time."""
+        """Convert a ``.part`` file to NPZ. The memory contains only one block of one array at a time."""
         with open(part, "rb") as stream:
             growing = _Growing(stream)
             with atomic_file(path) as file, _archive(file) as archive:
@@ -67,7 +67,7 @@ class NpzWriter(Writer):
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read an NPZ file, or the complete blocks of a growing file."""
+        """Read an NPZ file, or the complete blocks of a ``.part`` file."""
         with open(path, "rb") as stream:
             if stream.read(2) == b"PK" or not path.name.endswith(".part"):
                 return load_archive(path)
@@ -86,7 +86,7 @@ def _archive(file: BinaryIO) -> ZipFile:
 class _Lzma:
     """Compressor of one ZIP entry, which is faster than the LZMA compressor of zipfile.
 
-    With LZMA's option ``lp``, each byte of a number gets a separate model.
+    With LZMA's option ``lp``, each byte position in a number has separate statistics.
     """
 
     _LC, _LP, _PB, _WINDOW = 0, 2, 2, 1 << 18
@@ -107,7 +107,7 @@ class _Lzma:
 
 
 class _Growing:
-    """Reader of a growing file.
+    """Reader of the ``.part`` file of an NPZ recording.
 
     Attributes:
         arrays: (name, data type, shape of one sample) of each array.

@@ -1,8 +1,8 @@
 """Parquet files: a table with a row for each time and world, and a column for each number.
 
-A Parquet file is only readable if its end is complete. The growing "file" is a folder of small Parquet files, one for
-each block of samples. Any Parquet reader can read the small files. At the end, :meth:`ParquetWriter.finish` merges the
-files into one file, with a row group for each block.
+A Parquet file is only readable if its end is complete. During the recording, NAME.parquet.part is a folder of small
+Parquet files, one for each block of samples. Any Parquet reader can read the small files. At the end,
+:meth:`ParquetWriter.finish` merges the files into one file, with a row group for each block.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ParquetWriter(Writer):
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read a file, or the complete blocks in a growing folder."""
+        """Read a finished file, or the complete blocks in a ``.part`` folder."""
         require("pyarrow.parquet", ".parquet", "pyarrow")
         import pyarrow
         from pyarrow import parquet

@@ -2,7 +2,7 @@
 
 The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, each world has a
 separate entity, such as ``/world_3/signals/joint/rail/position``. The recording contains the poses of the first
-recorded world only. The growing file is an RRD file without its index.
+recorded world only. The growing file NAME.rrd.part is an RRD file without the index.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAGIC, _FILE_HEADER, _MESSAGE = b"RRF2", 12, struct.Struct("<QQ")
 _HEADER, _TIME = "/gpusim", "time"
 _STALL = 5.0
-"""Time (s) without growth of the file after which writing fails."""
+"""Writing fails if the file does not grow for this time (s)."""
 _ANSWER = 10.0
 """Timeout for a viewer's answer, s."""
 
@@ -94,13 +94,13 @@ class RerunWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Remove an incomplete last message, and rename the growing file."""
+        """Remove an incomplete last message, and rename the ``.part`` file."""
         os.truncate(part, _whole(part))
         part.replace(path)
 
     @staticmethod
     def read(path: Path) -> Recording:
-        """Read the signals of a complete or a growing file."""
+        """Read the signals of a complete file or a ``.part`` file."""
         require("rerun", ".rrd", "rerun-sdk")
         layout, found = None, dict[str, list[tuple[Array, Array]]]()
         for chunk in _complete_chunks(path):

@@ -19,7 +19,7 @@ class Writer(ABC):
     After :meth:`write` returns, the block is safe: :meth:`read` can read it, even if the process is killed.
 
     Args:
-        part: path of the growing file (or folder), or the address of a viewer.
+        part: path of the ``.part`` file (or folder), or the address of a viewer.
         layout: layout of the signals in a sample.
         model: model with the shapes of the bodies.
 
@@ -46,17 +46,17 @@ class Writer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Complete the growing file and close it. A second call does nothing."""
+        """Complete the ``.part`` file and close it. A second call does nothing."""
 
     @staticmethod
     @abstractmethod
     def finish(part: Path, path: Path) -> None:
-        """Convert a closed or interrupted growing file into the final file."""
+        """Convert a closed or interrupted ``.part`` file to the final file."""
 
     @staticmethod
     @abstractmethod
     def read(path: Path) -> Recording:
-        """Read a final file, or all complete blocks of a growing file."""
+        """Read a final file, or all complete blocks of a ``.part`` file."""
 
 
 Reading = (OSError, ValueError, TypeError, LookupError, RecursionError, OverflowError, MemoryError, EOFError)

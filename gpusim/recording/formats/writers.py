@@ -22,5 +22,5 @@ WRITERS: dict[str, type[Writer]] = {
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix of a final or growing file: ".npz" for run.npz and run.npz.part."""
+    """Return the suffix of a file without ".part": ".npz" for run.npz and run.npz.part."""
     return Path(path.name.removesuffix(PART)).suffix.lower()
