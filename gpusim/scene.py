@@ -116,7 +116,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter. ``doc``: its text in the docstring. ``left_out``: text that explains the default None."""
+    """A scene parameter. ``doc``: description. ``left_out``: text that replaces the default None in documentation."""
 
     name: str
     type: str
@@ -170,7 +170,7 @@ def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
 def scene_parameters(name: str) -> list[ParameterInfo]:
     """Return the parameters of the scene ``name`` with types, defaults and docstring texts.
 
-    The module of a scene may define ``DEFAULTS``, a dict from parameter names to texts that explain the default None.
+    A scene module may define ``DEFAULTS``, a dict from parameter names to texts that replace None in the documentation.
 
     Raises:
         UnknownNameError: the scene does not exist.

@@ -252,8 +252,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
         """Hold commands at fixed values until :meth:`release`. Without ``values``, the call is an emergency stop.
 
-        Held commands ignore block diagrams and later writes. Snapshots of the state include the override. A reset ends
-        the override.
+        Block diagrams and later writes do not change commands under override. Snapshots of the state include the
+        override. A reset ends the override.
 
         Args:
             values: dict from a command's label or wildcard to a number, or to one number per chosen world. None holds
@@ -445,8 +445,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         """Reset the state, commands and latches of worlds to their initial values. Parameters do not change.
 
         Args:
-            mask: worlds as in :meth:`write`: a mask of bool, indices of worlds, or None for all. The CUDA backend uses
-                a mask on the device (any DLPack array) without a copy to the host.
+            mask: a mask of bool, an index, a list of indices, or None for all worlds. The CUDA backend uses a mask on
+                the device (any DLPack array) without a copy to the host.
             pose: named posture (``ModelBuilder.add_pose``) that replaces the initial posture.
 
         Raises:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 Real = npt.NDArray[np.floating[Any]]
 Vector = Sequence[float] | npt.NDArray[Any]
-"""Three numbers, unless a docstring specifies another length."""
+"""Vector of numbers. The length is 3, unless a docstring specifies another length."""
 
 
 class Index(int):

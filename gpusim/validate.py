@@ -15,7 +15,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Index
 
 GREATEST_RATIO = 1e9
-"""Maximum gear ratio. Larger ratios cause round-off."""
+"""Maximum gear ratio. Gear ratios above this value cause large round-off errors."""
 MIN_SHARE = 1e-14
 """Minimum ratio of the smallest to the largest principal moment of inertia."""
 GREATEST = 1e100
@@ -23,9 +23,9 @@ GREATEST = 1e100
 DENSEST = 22590.0
 """Density of osmium, kg/m3."""
 ROUND_OFF = 1e-6
-"""Smaller moments of inertia are round-off or wrong. Unit: moment of an osmium ball of equal mass."""
+"""Minimum plausible moment of inertia of a body, relative to an osmium ball of equal mass."""
 UNUSABLE = 1e-9
-"""Bodies with smaller moments of inertia come apart from their joints by round-off. Same unit as ROUND_OFF."""
+"""Minimum moment of inertia relative to an osmium ball of equal mass. Below this value, joints open by round-off."""
 _SI_UNITS = ("m", "kg", "s", "rad", "N", "Nm", "Pa", "W", "J")
 
 
@@ -98,7 +98,7 @@ def count(element: str, name: str, value: Any, least: int = 1, most: int | None 
 
 
 def index_space(element: str, name: str, index: Any, space: str, hint: str) -> None:
-    """Raise a ModelError if ``index`` belongs to an element of another kind than ``space``."""
+    """Raise a ModelError if ``index`` is the index of an element whose kind is not ``space``."""
     if isinstance(index, Index) and index.space != space:
         article = "an" if index.space[0] in "aeiou" else "a"
         raise fail(element, f"{name} = {index} is the index of {article} {index.space}, not of a {space}", hint)
@@ -120,7 +120,7 @@ def flag(element: str, name: str, value: Any) -> None:
 
 
 def choice(element: str, name: str, value: Any, known: Collection[str]) -> None:
-    """Check that a text is one of the texts ``known``."""
+    """Check that ``value`` is one of the strings ``known``."""
     if not isinstance(value, str) or value not in known:
         raise fail(element, f"{name} = {value!r} is unknown", f"give one of {', '.join(map(repr, known))}")
 

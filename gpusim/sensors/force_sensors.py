@@ -19,7 +19,7 @@ def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -
 
     The signals are ``sensor.<label>.force`` (3,), N, and ``sensor.<label>.torque`` (3,), N m. Force and torque are
     vectors in the joint frame on the parent. The torque is about the origin of the joint frame. The signals are mean
-    values over the last step. The wrench is the sum of joint reaction, drives, limits, friction and bounces. Diagrams
+    values over the last step. The wrench is the sum of joint reaction, drives, limits, friction and impacts. Diagrams
     can read the signals.
 
     Args:
@@ -51,7 +51,7 @@ def add_contact_sensor(self: ModelBuilder, body: int, site: int | None = None, l
 
     The signals are ``sensor.<label>.force`` (3,), N, ``sensor.<label>.torque`` (3,), N m, and
     ``sensor.<label>.center_of_pressure`` (3,), m. Force, torque and center of pressure are in the world frame. The
-    signals are mean values over the last step and include bounces. Therefore, the sum of ``force * dt`` over the steps
+    signals are mean values over the last step and include impacts. Therefore, the sum of ``force * dt`` over the steps
     is the impulse that the contacts transfer. Diagrams can read the signals.
 
     Args:

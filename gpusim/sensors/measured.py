@@ -1,6 +1,6 @@
 """Measured sensors: ideal measurements with noise, bias, a sample rate and latency.
 
-Each sensor is a small block diagram. The signals are ``sensor.<label>.<what>``. The parameters are
+Each sensor is a small block diagram. The signals are ``sensor.<label>.<quantity>``. The parameters are
 ``sensor.<label>.<block>.<parameter>``, and may differ between worlds.
 """
 

@@ -29,7 +29,7 @@ def add_ray_sensor(
 
     * ``sensor.<label>`` (n,), m: distance along each ray, or ``max_range`` without a hit.
     * ``sensor.<label>.shape`` (n,): index of the shape that the ray hits, or -1 without a hit.
-    * ``sensor.<label>.point`` (n, 3), m: hit point in the world frame. Without a hit, the end point of the ray.
+    * ``sensor.<label>.point`` (n, 3), m: hit point in the world frame, or the end point of the ray without a hit.
     * ``sensor.<label>.normal`` (n, 3): outward unit normal at the hit point in the world frame, or zeros without a hit.
 
     Diagrams can read the signals. The sensor does not change the motion.

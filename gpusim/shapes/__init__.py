@@ -2,10 +2,10 @@
 
 Each shape type has one file. Importing this package registers all shape types:
 
-* plane (half space below z = 0), height field, triangle mesh, terrain from files: on the world or a kinematic body
+* for the world or a kinematic body: plane (half space below z = 0), height field, triangle mesh, terrain from files
 * sphere, ellipsoid, superellipsoid, box, wheel (axle z, one contact point with a convex shape)
 * capsule, cylinder, cone, barrel (axis z)
-* hull: of points, of a mesh or of its convex parts (``add_shape_mesh``)
+* hull of points, hull of a mesh, or hulls of the convex parts of a mesh (``add_shape_mesh``)
 """
 
 from gpusim.description.registry import discover

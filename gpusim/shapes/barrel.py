@@ -137,7 +137,7 @@ def add_shape_barrel(
 ) -> int:
     """Add a barrel with axis z, centered at the origin: a roller whose profile is an arc of ``arc_radius``.
 
-    On a wheel of radius R, set ``arc_radius`` to R. Then, the rollers form a circle.
+    With ``arc_radius`` = R, the rollers of a wheel with the radius R form a circle.
 
     Args:
         body: body index, -1 for the world.

@@ -43,20 +43,20 @@ class Span:
         self.leave_face = np.where(leaves_earlier, face, self.leave_face)
 
     def cut_half(self, value: Array, rate: Array, face: int) -> None:
-        """Keep the points of each line with ``value + rate * s <= 0``, where s is the position along the line."""
+        """Keep the points on each line for which ``value + rate * s <= 0``, where s is the position along the line."""
         s = -value / rate
         self.cut(np.where(rate < 0.0, s, -np.inf), np.where(rate > 0.0, s, np.inf), face)
         self.clear((rate == 0.0) & (value > 0.0))
 
     def cut_slab(self, line: Line, k: int, half: float) -> None:
-        """Keep the points of each line with ``-half <= p[k] <= half``, where p[k] is coordinate k."""
+        """Keep the points p on each line for which ``-half <= p[k] <= half``."""
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
     def cut_round(
         self, projection: Array, square: Array, cross_square: Array, radius: float, unclipped: Array | bool = False
     ) -> None:
-        """Clip the lines to a circle or sphere with this radius, except for lines in the mask ``unclipped``."""
+        """Clip the lines to a circle or sphere of radius ``radius``, except for lines in the mask ``unclipped``."""
         discriminant = square * (radius * radius) - cross_square
         hit, half = discriminant >= 0.0, np.sqrt(discriminant)
         enter, leave = (-projection - half) / square, (half - projection) / square
@@ -64,7 +64,7 @@ class Span:
         self.cut(np.where(unclipped, -np.inf, enter), np.where(unclipped, np.inf, leave))
 
     def cut_tube(self, line: Line, radius: float) -> None:
-        """Keep the points of each line within a radius of the z axis."""
+        """Keep the points on each line that are within ``radius`` of the z axis."""
         (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
         square, cross = dx * dx + dy * dy, x * dy - y * dx
         is_vertical = square == 0.0
@@ -72,7 +72,7 @@ class Span:
         self.clear(is_vertical & (x * x + y * y > radius * radius))
 
     def cut_ball(self, line: Line, height: float, radius: float) -> None:
-        """Keep the points of each line within a radius of the point (0, 0, height)."""
+        """Keep the points on each line that are within ``radius`` of the point (0, 0, height)."""
         p = line.origin - np.array([0.0, 0.0, height])
         cross = rotations.cross(p, line.direction)
         projection, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
@@ -84,7 +84,7 @@ class Span:
         return np.asarray(~(self.enter <= self.leave))
 
     def first_end(self, start: Array) -> tuple[Array, Array]:
-        """Return the ray parameter (m) at which each ray enters, or exits if it starts inside, and the face there."""
+        """Return the ray parameter (m) and the face where each ray enters, or exits if the ray starts inside."""
         entering = self.enter >= start
         s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
         return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)

@@ -17,7 +17,7 @@ class _Ground:
     Args:
         heights: heights of the grid points, (rows, columns), in m.
         spacing: distances (dx, dy) between grid points in m.
-        line: the n rays.
+        line: n rays in the shape's frame.
     """
 
     def __init__(self, heights: Array, spacing: Array, line: Line) -> None:

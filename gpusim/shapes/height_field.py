@@ -18,9 +18,9 @@ from gpusim.typing import Array, Vector
 
 _CREASE = 75.0
 _NORMAL_COSINE = 0.9963
-"""Cosine of 5 degrees. A field needs only one manifold if all normals are within 5 degrees of the first normal."""
+"""Cosine of 5 degrees. If all normals are within 5 degrees of the first normal, one contact manifold is enough."""
 _FLAT = 1e-6
-"""Two triangles form a valley if one rises above the other's plane by more than this fraction of dx + dy."""
+"""Minimum rise of a triangle above its neighbor's plane in a valley, as a fraction of the grid spacing dx + dy."""
 _BAND = 256
 """Number of grid rows that are processed together."""
 _SKIRT = 0.08
@@ -76,7 +76,7 @@ class HeightField(Unmovable):
         return math.inf
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 without valleys, or if all normals are within 5 degrees of the first normal, else MANIFOLDS."""
+        """Return 1 if the field is nearly planar (within 5 degrees) or has no valley, else MANIFOLDS."""
         heights, spacing = params["heights"], params["spacing"]
         first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
         # Bands of rows need less memory. Neighboring bands share a row of cells.

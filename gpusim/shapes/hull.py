@@ -40,7 +40,7 @@ class Hull(ShapeType):
         return vertices
 
     def faces(self, params: Params) -> Faces:
-        """Return the planar polygons."""
+        """Return the faces, which are planar polygons."""
         faces: Faces = params["faces"]
         return faces
 

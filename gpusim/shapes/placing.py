@@ -17,7 +17,7 @@ from gpusim.typing import Index
 
 
 def shape_element(builder: ModelBuilder, label: str | None) -> str:
-    """Return how error messages name the next shape."""
+    """Return the name of the next shape for error messages."""
     return builder.element("shape", label).replace("shape", builder.element_word, 1)
 
 
@@ -127,7 +127,8 @@ def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, c
     Args:
         group_a: group name, as in ``group=`` of shapes.
         group_b: name of the other group, or ``group_a`` for collisions between shapes of one group. If ``group_b`` is
-            None, the rule applies to all shapes. Rules for two names take precedence over rules with None.
+            None, the rule applies to ``group_a`` and all shapes. Rules for two names take precedence over rules with
+            None.
         collide: True if shapes of the two groups collide.
 
     Raises:

@@ -45,7 +45,7 @@ def add_terrain(
         cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF, if not in
             degrees.
         size: alternative to ``cell``: length of the whole terrain along x and y (m).
-        height: height in m per unit of the source's values. The values of a PNG are from 0 (black) to 1 (white).
+        height: factor from the values in ``source`` to m. The values of a PNG are from 0 (black) to 1 (white).
         hole: height that fills holes (m). Without ``hole``, bodies fall through holes.
         body: -1 for the world, or a kinematic body.
         xform, label, group, mask, color: see ``add_shape``.
@@ -105,7 +105,7 @@ def _cell(
 
 
 def _triangles(heights: Array, dx: float, dy: float) -> tuple[tuple[Array, Array], Array]:
-    """Return the mesh of all cells whose four heights exist, and the cell index of each triangle."""
+    """Return the mesh of all cells without NaN heights, and the cell index of each triangle."""
     rows, columns = heights.shape
     x, y = np.meshgrid((np.arange(columns) - 0.5 * (columns - 1)) * dx, (np.arange(rows) - 0.5 * (rows - 1)) * dy)
     hole = np.isnan(heights)

@@ -21,8 +21,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 _NORMAL_COSINE = 0.9963
-"""Cosine of 5 degrees. A mesh needs only one manifold if all normals are within 5 degrees of the first normal or its
-opposite."""
+"""Cosine of 5 degrees. If the mesh is planar within 5 degrees, one contact manifold is enough."""
 
 
 @register
@@ -54,7 +53,7 @@ class TriangleMesh(Unmovable):
         return vertices
 
     def faces(self, params: Params) -> Faces:
-        """Return the integer tables of the mesh, instead of faces."""
+        """Return the integer arrays of the triangle tree for kernels, stored as ``Faces.vertex``."""
         return Faces(vertex=params["tree"].numbers())
 
     def radius(self, params: Params) -> float:
@@ -68,7 +67,7 @@ class TriangleMesh(Unmovable):
         return box_corners(size[:3], size[3:6])
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 if all normals are within 5 degrees of the first normal or its opposite, else MANIFOLDS."""
+        """Return 1 if the mesh is planar within 5 degrees, else MANIFOLDS."""
         vertices, triangles = params["tree"].vertices, params["tree"].triangles
         first = _normals(vertices[triangles[:1]])[0]
         for part in chunks(triangles):
@@ -111,8 +110,8 @@ def add_shape_triangle_mesh(
     """Add a mesh that collides as triangles, for the world or a kinematic body.
 
     Both sides of every triangle collide, so the mesh may be closed or open, and the order of the corners does not
-    affect contacts. If a shape penetrates a triangle, contacts push it to the side on which more than half of its
-    thickness is. The builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
+    affect contacts. If a shape penetrates a triangle, contacts push the shape to the side with more than half of the
+    shape's thickness. The builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
 
     Args:
         body: -1 for the world, or a kinematic body.

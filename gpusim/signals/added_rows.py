@@ -26,13 +26,13 @@ from gpusim.typing import Array
 
 
 def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
-    """Add an axis row for a joint coordinate, and write a parameter.
+    """Add a constraint row for a joint coordinate, and write a parameter of the row.
 
     Args:
-        runtime: runtime of a simulation in which the coordinate has no axis row.
+        runtime: runtime of a simulation in which the coordinate has no constraint row.
         joint, coordinate: indices of the joint and the coordinate.
-        name: name of an axis parameter, from the table in model/fields.py.
-        worlds: indices (n,).
+        name: name of the parameter in model/fields.py.
+        worlds: indices of the worlds (n,).
         value: values for the worlds (n,).
 
     Raises:
@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Set both limits of a rod to the given length. The first write replaces the rod's rigid row by two limits."""
+    """Set the length of a rod. The first write replaces the rod's equality constraint by two limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -69,25 +69,25 @@ def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> N
 
 
 def row_keys(model: Model) -> frozenset[tuple[int, int]]:
-    """Return the (joint, coordinate) pairs that have an axis row, and (joint, LENGTH) for each adjustable rod."""
+    """Return the (joint, coordinate) pairs with a constraint row, and (joint, LENGTH) for rods of variable length."""
     return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _adjustable_rods(model)}
 
 
 def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
-    """Rebuild the model with the original axis rows, and with additional rows for the joint coordinates ``rows``."""
+    """Rebuild the model from the builder, with additional constraint rows for the joint coordinates ``rows``."""
     old, new = runtime.model, with_axes(runtime.built, rows)
     parameters = converted_parameters(runtime.parameters, old, new)
     runtime.rebind(new, parameters, *(converted_state(state, runtime, old, new) for state in runtime.states()))
 
 
 def _axis_keys(model: Model) -> list[tuple[int, int]]:
-    """Return a key for each axis: (joint, coordinate), or (-1, index) for an axis without a joint."""
+    """Return a key for each axis row: (joint, coordinate), or (-1, index) for a row without a joint."""
     numbers = itertools.count()
     return [(a.joint, a.coordinate if a.joint >= 0 else next(numbers)) for a in model.axes]
 
 
 def _common_axes(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return indices of axes: common axes in ``old``, the same axes in ``new``, axes that only ``new`` has."""
+    """Return the indices of common axis rows in ``old`` and in ``new``, and the indices of rows only in ``new``."""
     index_of, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(index_of[key], k) for k, key in enumerate(keys) if key in index_of]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -100,18 +100,18 @@ def _adjustable_rods(model: Model) -> set[int]:
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Return the rows of all locked joint directions, except rows of the joints ``without``."""
+    """Return the constraint rows of locked joint directions, except for the joints ``without``."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 
 
 def _freed_axes(old: Model, new: Model) -> list[int]:
-    """Return the axes of ``new`` that belong to rods with a rigid row in ``old``."""
+    """Return the axis rows in ``new`` of rods that have a constant length in ``old``."""
     return [new.axis_of[joint, 0] for joint in sorted(_adjustable_rods(new) - _adjustable_rods(old))]
 
 
 def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert the parameters of a model to another set of axis rows."""
+    """Convert the parameters ``current`` of the model ``old`` to the axis rows of the model ``new``."""
     parameters = dict(current)
     before, after, _ = _common_axes(old, new)
     freed = _freed_axes(old, new)
@@ -127,7 +127,7 @@ def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> d
 
 
 def converted_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
-    """Convert a state of the model ``before`` to a model with the same elements and other axis rows."""
+    """Convert a state of ``before`` to ``model``, which has equal elements but different axis rows."""
     new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
     common_before, common, added = _common_axes(before, model)
     joints = _adjustable_rods(before) ^ _adjustable_rods(model)
@@ -162,7 +162,7 @@ def converted_state(old: State, runtime: Runtime, before: Model, model: Model) -
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """Set the current limits of each newly adjustable rod to its length in the builder."""
+    """Set the current limits of rods that have a constant length in ``before`` to the lengths in the builder."""
     axes = np.array(_freed_axes(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0

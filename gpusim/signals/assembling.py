@@ -35,7 +35,7 @@ def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: f
 
 
 def _copy_to_reset_state(runtime: Runtime, *names: str) -> None:
-    """In worlds that have not run yet, copy arrays of the current state to the reset state."""
+    """Copy arrays of the current state to the reset state, in worlds that have not run yet."""
     start = np.flatnonzero(runtime.state.arrays["time"] == 0.0)
     for name in names:
         runtime.initial.arrays[name][start] = runtime.state.arrays[name][start]
@@ -44,7 +44,7 @@ def _copy_to_reset_state(runtime: Runtime, *names: str) -> None:
 
 
 def _held(signal: Signal) -> Held:
-    """Return the ``Held`` record of a velocity signal.
+    """Return the velocities that the projection keeps to preserve the value of a velocity signal.
 
     Raises:
         ModelError: the signal is not a velocity.

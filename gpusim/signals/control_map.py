@@ -33,8 +33,8 @@ def check_free(runtime: Runtime, label: str) -> None:
 def matchable_commands(runtime: Runtime, pattern: str) -> list[str]:
     """Return the commands that a name or wildcard can match.
 
-    A name can match any command. A wildcard matches operator commands. If no operator command fits, a wildcard matches
-    internal commands that no diagram sets.
+    A name can match any command. A wildcard matches ``model.operator_commands``, which panels show. If no operator
+    command fits, a wildcard matches all commands that no diagram sets.
     """
     operators = runtime.model.operator_commands
     if pattern in runtime.model.controls:

@@ -1,9 +1,9 @@
 """Delays, lags and integrators between a command and its actuator, for example for a bus or a valve.
 
 The command ``<name>`` is the value that you write. The signal ``<name>.applied`` is the value that acts on the actuator
-now. A lag with the activation x is x' = (command - x) / time_constant, solved exactly over a step. For an integrator,
-x' = command. Lags and integrators clip x to a range. In each step, the actuator uses the mean of x at the start and the
-end of the step. Delays are rounded to whole steps.
+now. For a lag, the activation x follows x' = (command - x) / time_constant, solved exactly over each step. For an
+integrator, the activation x follows x' = command. Lags and integrators clip x to a range. In each step, the actuator
+uses the mean of x at the start and the end of the step. Delays are rounded to whole steps.
 
 A program (description/program.py) computes the applied values. The program runs after all diagrams, so it also delays
 commands from diagrams. The commands of the last steps are part of the state. During an override, the activation of an
@@ -37,7 +37,7 @@ from gpusim.model.model import Model
 from gpusim.typing import Array
 
 LABEL = "delays of commands"
-"""Label of the program."""
+"""Label of the program that computes delays, lags and integrators."""
 LONGEST = 10_000
 """Maximum delay (steps)."""
 _NEXT = HEAD
@@ -80,13 +80,13 @@ class Delays(Program):
     integrates: Sequence[bool] = ()
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
-        """Fill the buffers of held commands, as if each command had always had its current value.
+        """Fill the delay buffers of overridden commands, as if the values in ``commands`` had always applied.
 
         Args:
             numbers: state variables of the program in all worlds. The method changes ``numbers`` in place.
             worlds: indices of the worlds.
-            held: mask of the held commands in ``worlds`` (len(worlds), controls).
-            commands: values of the held commands.
+            held: mask of the overridden commands in ``worlds`` (len(worlds), controls).
+            commands: values of the overridden commands (len(worlds), controls).
         """
         held, commands = held[:, self.columns], commands[:, self.columns]
         fill, values = (
@@ -187,7 +187,7 @@ def _runner(
     columns: list[int], applied: list[int], delay: list[int], lag: list[int], integrates: list[bool], room: int,
     dt: float,
 ) -> Any:  # fmt: skip
-    """Return the NumPy version of ``_CPP``."""
+    """Return a NumPy function that computes the same as the C++ code ``_CPP``."""
     ring = _FIRST + room * np.arange(len(columns))
     lags = _FIRST + room * len(columns) + np.arange(len(columns))
     law, rates = np.array(lag), np.array(integrates)

@@ -13,7 +13,7 @@ from gpusim.typing import Array
 
 
 def kinetic_energy(w: StepBuffers) -> Array:
-    """Return the kinetic energy of bodies, rotors and pistons (num_worlds,), J. The stage ``forward`` must have run."""
+    """Return the kinetic energy of bodies, rotors and pistons (num_worlds,), J. Run stage ``forward`` first."""
     after = 0.0 if w.scheme == "semi_implicit" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
     twist = w.twist_before + after * (w.twist - w.twist_before)
     v, rate = twist[..., :3], twist[..., 3:]
@@ -48,7 +48,7 @@ def potential_energy(now: StateReader) -> Array:
 
 
 def joint_drift(w: StepBuffers) -> Array:
-    """Return the maximum gap of all joints (num_worlds,), m. A gap is the error along the locked directions."""
+    """Return the maximum gap of all joints (num_worlds,), m. A gap is the distance error in the locked directions."""
     errors = positions.row_errors(w)
     linear = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     gaps = np.sqrt(np.sum(np.where(linear, errors, 0.0) ** 2, axis=2))

@@ -47,12 +47,12 @@ def reset_latches(runtime: Runtime, worlds: Array) -> None:
 
 
 def switched(runtime: Runtime) -> list[int]:
-    """Return the joints that are latches."""
+    """Return the indices of the joints that are latches."""
     return [k for k, joint in enumerate(runtime.model.joints) if joint_type(joint.kind).switched]
 
 
 def _set(runtime: Runtime, joint: int, worlds: Array, locked: Array | None) -> None:
-    """Lock a latch at the coordinates ``locked`` (n, 6), or release it if ``locked`` is None."""
+    """Lock a latch at the joint coordinates ``locked`` (n, 6), or release the latch if ``locked`` is None."""
     if not worlds.size:
         return
     if joint in (breaking := breaking_sensors(runtime.model)):

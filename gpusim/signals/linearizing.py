@@ -20,8 +20,8 @@ from gpusim.validate import name_list
 
 STATES = ("joint.*.position", "joint.*.velocity")
 KINK, MIN_SLOPE = 0.1, 1e-6
-"""The state is at a kink if the one-sided slopes differ by more than KINK (relative). Differences below MIN_SLOPE are
-round-off."""
+"""The state is at a kink if the forward and backward slopes differ by more than KINK (relative). Differences below
+MIN_SLOPE are round-off."""
 _ELEMENT = "Simulation.linearize"
 
 

@@ -33,7 +33,7 @@ _GROUP = ("specs", "params", "state", "derived")
 
 
 def structure(model: Model, config: SolverConfig) -> str:
-    """Return a digest of everything in a model that must be equal in all worlds of a simulation."""
+    """Return a hash of all model data that must be equal in all worlds of a simulation."""
     parts: list[Any] = [config, *(getattr(model, name) for name in _EQUAL)]
     parts += [_without(body, _BODY) for body in model.bodies]
     parts += [_without(axis, ("params",)) for axis in model.axes]

@@ -98,7 +98,7 @@ class Observation:
         return self.array
 
     def reading(self, samples: int | None = None) -> Reading | None:
-        """Return the data for reads inside one backend call of many steps, or None if the host must read a signal.
+        """Return the data for the backend to read the signals between steps, or None if the host must read a signal.
 
         ``samples``: number of samples in a new output array. With None, the output array is ``array``.
         """

@@ -21,7 +21,7 @@ from gpusim.signals.runtime import Runtime
 from gpusim.typing import Array
 
 VALUE, SAFE = 1.0, 2.0
-"""Codes in the state array OVERRIDE: the command is held at a given value, or at its safe value."""
+"""Codes in the state array OVERRIDE: the override holds the command at a given value (VALUE) or safe value (SAFE)."""
 ELEMENT = "Simulation.override"
 
 

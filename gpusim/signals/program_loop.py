@@ -37,7 +37,7 @@ class ProgramLoop:
 
 
 def samplings(runtime: Runtime) -> list[Sampling] | None:
-    """Return the data to sample inside one backend call of many steps, or None if Python must sample a diagram."""
+    """Return the data for the backend to sample all diagrams between steps, or None if Python must sample a diagram."""
     found = list[Sampling]()
     for running in runtime.running:
         sampling = running.sampling()

@@ -72,7 +72,7 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return the data to sample inside one backend call of many steps, or None if Python must sample."""
+        """Return the data for the backend to sample the diagram between steps, or None if Python must sample."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None

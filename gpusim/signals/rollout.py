@@ -21,7 +21,7 @@ _FUNCTION = "Simulation.rollout"
 
 
 class Rollouts(ABC):
-    """Rollouts of a simulation."""
+    """Part of Simulation that runs many steps in one call."""
 
     runtime: Runtime
 

@@ -1,4 +1,4 @@
-"""Warning about ropes and tendons that start far beyond their limit. The solver would shorten them abruptly."""
+"""Warning about ropes and tendons that start far beyond their limit. The solver would shorten such ropes abruptly."""
 
 from __future__ import annotations
 

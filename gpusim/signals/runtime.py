@@ -35,8 +35,8 @@ class Runtime:
     """A model in many worlds, a backend, and the forces and contacts of the current state.
 
     Args:
-        model, config: model and settings after the choice of joint solvers.
-        built: model without the axis rows that writes of parameters add.
+        model, config: model and settings that ``choose_solvers`` returned.
+        built: model from the builder, without constraint rows that parameter writes add.
         state: initial state, (num_worlds, ...).
         parameters: copies of the model's parameters by name.
         backend: backend of the model.
@@ -155,7 +155,7 @@ class Runtime:
         return self.config.dt if last in (0.0, usual) else last * self.config.substeps
 
     def forward(self) -> StepBuffers:
-        """Return the work arrays with forces at the current time (stage ``forward``).
+        """Return the step buffers with the forces at the current time, from a trial step.
 
         Repeated calls for the same state reuse one trial step. The state does not change.
         """

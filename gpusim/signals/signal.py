@@ -122,7 +122,7 @@ class SignalTable:
         shared: tuple[SharedWriter, str] | None = None,
         parameter: ParameterIndex | None = None,
     ) -> None:
-        """Add a signal that only the host can read, or a signal in a state array (``kept``)."""
+        """Add a signal without ``quantity``. ``kept``: state array and columns with the value, or None."""
         info = SignalInfo(name, shape, unit, doc, write is not None, forward)
         self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared, parameter=parameter)
 

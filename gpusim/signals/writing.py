@@ -152,7 +152,7 @@ class StateWriter:
         self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array, of_all: bool = False) -> None:
-        """Write the values in the worlds ``worlds`` (n,). ``of_all``: whether the values are for all worlds."""
+        """Write the values in the worlds ``worlds`` (n,). ``of_all``: True if ``values`` has entries for all worlds."""
         count = self._runtime.num_worlds if of_all else worlds.size
         checked = [part.values(value, count) for part, value in zip(self._parts, values, strict=True)]
         if of_all:

@@ -56,7 +56,7 @@ def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) ->
 
     Velocities do not change.
 
-    ``state`` is the writable state of ``w``.
+    ``w``: work arrays of the state ``state``.
     """
     tolerance = validate.not_negative("Simulation.assemble", "tolerance", tolerance)
     iterations = int(validate.not_negative("Simulation.assemble", "iterations", iterations))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusim.solver.nodes import Phase
 
 RECORDS, RECORD_ROOM = "record_items(w)", "w.record_slots() / ITEM_LANES"
-"""Two C++ expressions: number of groups of manifold records in use, and maximum number of groups."""
+"""Two C++ expressions: number of used groups of ITEM_LANES contact manifolds, and maximum number of groups."""
 
 CONTACT_PHASES = (
     Phase("start_search", reads="search_owner", writes="searching"),

@@ -39,7 +39,7 @@ class Launch:
         condition: bit mask of the conditions. The launch skips worlds that do not meet all conditions.
         level: level of the elimination tree, or color.
         stage: name of the launch in profiles.
-        items: maximum number of items in a world, or None if unknown. With 0, one block works on a whole world.
+        items: maximum number of work items in a world, or None if unknown. With 0, one block works on a whole world.
         tickets: whether several blocks work on a world. The blocks take tickets, which order their work
             (cuda_kernels/tickets.cuh).
     """
@@ -54,7 +54,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Loop in a plan. The parts repeat until no world has remaining passes of the direct solver."""
+    """Loop in a plan. The body repeats until the direct solver needs no more passes in any world."""
 
     body: tuple[list[Launch] | Repeat, ...]
 
@@ -64,7 +64,7 @@ Plan = tuple[Part, ...]
 _JOINED = (Run, Lists, If, Sweeps, LaterSweeps, Routine)
 """Types of nodes that one launch can run together."""
 PUBLISH_ACTIVE = [Launch("publish_active")]
-"""Launch that sets the flag ``active`` if a world has remaining passes of the direct solver."""
+"""Launch that sets the flag ``active`` if the direct solver needs another pass in a world."""
 LOAD = Stage("start", (If(schedule.JOINTS, (Whole("clear_rows"),)), Whole("load_state")))
 STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), label="store")
 
@@ -87,14 +87,14 @@ class LaunchPlan:
         self.stages = {stage.name: self.plan(stage) for stage in (LOAD, *schedule.stages())} | {"end": self.end}
 
     def step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
-        """Run one step. ``run`` executes a segment."""
+        """Run one step. ``run`` executes a list of launches."""
         execute(self.begin, run, any_active)
         for _ in range(substeps):
             execute(self.substep, run, any_active)
         execute(self.end, run, any_active)
 
     def plan(self, *nodes: Node | Launch) -> Plan:
-        """Return the segments and the loops of the given nodes."""
+        """Return the plan (lists of launches, and loops) that runs the given nodes."""
         parts: list[Part] = []
         for node in nodes:
             if isinstance(node, Launch):
@@ -192,7 +192,7 @@ def _append(parts: list[Part], launch: Launch) -> None:
 
 
 def execute(plan: Plan, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
-    """Run the segments of a plan."""
+    """Run the launches of a plan in order, and repeat the loops while ``any_active`` returns True."""
     for part in plan:
         if isinstance(part, Repeat):
             while any_active():

@@ -20,7 +20,7 @@ class Build:
         shapes: whether the build contains contacts.
         staged: whether the build is for the staged launch.
         swept: whether sweeps solve some joints, and the direct solver solves all other joints.
-        coupled: whether the build contains actuator laws that couple several axes.
+        coupled: whether the build contains actuators that couple several joint coordinates.
     """
 
     direct: bool
@@ -32,7 +32,7 @@ class Build:
 
 @dataclass(frozen=True)
 class Phase:
-    """Kernel function ``name(w, i)`` over independent items. A barrier separates consecutive phases.
+    """Kernel function ``name(w, i)`` that processes independent work items i. A barrier separates consecutive phases.
 
     Attributes:
         items: number of items, as a product of sizes and factors ("bodies * 6"), or as a C++ expression with the world
@@ -127,7 +127,7 @@ class Whole(Node):
 class If(Node):
     """Nodes that run if a condition is true.
 
-    ``joined`` is the name of a launch that runs all nodes together, for large worlds on a GPU.
+    For large worlds on a GPU, one launch with the name ``joined`` runs all nodes.
     """
 
     when: Condition
@@ -165,7 +165,7 @@ class LaterSweeps(Node):
 
 @dataclass(frozen=True)
 class Levels(Node):
-    """Nodes that run once for each level. The levels are 0 to n - 1, where n is a size."""
+    """Nodes that run once for each level 0 to n - 1, where n is the size with the name ``size``."""
 
     size: str
     body: tuple[Node, ...]
@@ -174,7 +174,7 @@ class Levels(Node):
 
 @dataclass(frozen=True)
 class Lists(Node):
-    """Phase over the lists of manifolds: first the manifolds without a color, then one color after another."""
+    """Phase over contact manifolds: first the manifolds without a graph color, then one color after another."""
 
     phase: Phase
     add: Phase
@@ -183,7 +183,7 @@ class Lists(Node):
 
 @dataclass(frozen=True)
 class Routine(Node):
-    """Sequence of nodes with a name, which several parts of the schedule can use."""
+    """Named sequence of nodes that several parts of the schedule can use."""
 
     name: str
     body: tuple[Node, ...]
@@ -192,7 +192,7 @@ class Routine(Node):
 
 @dataclass(frozen=True)
 class Stage(Routine):
-    """A routine that every backend implements under the name of the stage. Parity tests and profiles refer to stages.
+    """A routine that every backend implements under the name ``name``. Parity tests and profiles use this name.
 
     Attributes:
         together: condition under which the staged launch runs the stage with one block per world.

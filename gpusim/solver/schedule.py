@@ -140,7 +140,7 @@ def lists(name: str) -> Node:
 
 
 def colors(overflow: str, color: str) -> tuple[Node, ...]:
-    """Return nodes over joint constraints: first constraints without a color, then one color after another."""
+    """Return nodes that process joint constraints: first constraints without a color, then each color."""
     return If(OVERFLOW, run(overflow)), Levels("colors", by_level(color))
 
 

@@ -1,9 +1,9 @@
 """Projection of velocities onto the constraints.
 
 For the current velocities v, the projection returns the velocities v' that minimize ``(v' - v)^T M (v' - v)`` subject
-to the constraints C v' = d. The change of the velocities then has the least kinetic energy. The constraints are the
-rigid rows and the rates to keep. M contains the masses and inertias of the bodies, and the inertias of rotors. Loops
-may have redundant rows.
+to the constraints C v' = d. The change v' - v has the minimum kinetic energy. The constraints are the locked joint
+directions, the couplings, and the velocities that you want to keep. M contains the masses and inertias of the bodies,
+and the inertias of rotors. Closed loops may have redundant constraints.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from gpusim.typing import Array
 PASSES = 3
 """Number of least-squares solves. Each solve corrects the residual of the previous solve."""
 MIN_SINGULAR_VALUE = 1e-11
-"""Constraint rows are redundant if their singular value is at most this fraction of the greatest one."""
+"""Singular values up to this fraction of the maximum singular value mark redundant constraints."""
 
 
 def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:
-    """Set the velocities of all bodies at t to the projected velocities. ``state`` is the writable state of ``w``."""
+    """Set the velocities of all bodies to the projected velocities. ``w``: work arrays of the state ``state``."""
     velocity, old, arrays, t = now.velocity(), now.twist(), state.arrays, w.topology
     arrays["linear_velocity"][:], arrays["angular_momentum"][:] = velocity[..., :3], velocity[..., 3:]
     arrays["step_before"][:] = 0.0
@@ -66,7 +66,7 @@ def _jacobian(w: StepBuffers) -> Array:
 
 
 def _moving(w: StepBuffers, rows: Array) -> Array:
-    """Return a mask of the bodies that the rows can move, (num_worlds, bodies + 1)."""
+    """Return a mask of the bodies that the constraint rows can move, (num_worlds, bodies + 1)."""
     return np.asarray(rows.any(axis=(1, 3)) & w.topology.dynamic)
 
 
@@ -84,7 +84,7 @@ class Held:
 
 
 def _held_rows(now: StateReader, held: Sequence[Held]) -> Array:
-    """Return the Jacobian of the rates to keep, (num_worlds, n, bodies + 1, 6)."""
+    """Return the Jacobian of the velocities that the projection keeps, (num_worlds, n, bodies + 1, 6)."""
     count = now.state["position"].shape[1]
     rows = [np.zeros((now.num_worlds, 0, count, 6))]
     for one in held:

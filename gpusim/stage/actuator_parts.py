@@ -45,7 +45,7 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
 
 
 def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
-    """Return the two bodies, attachment points (m, relative to centers of mass), and initial distance (m)."""
+    """Return an actuator's bodies, attachment points (m, relative to centers of mass) and initial length (m)."""
     p = actuator.params
     a, b = int(p["body_a"]), int(p["body_b"])
     points = [

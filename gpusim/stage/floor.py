@@ -26,7 +26,7 @@ _PATCH = 8.0
 _MARGIN = 0.02
 """Gap between the added floor and the lowest point, relative to the machine's size."""
 _LEVEL = 1e-3
-"""The viewer draws planes up to this tilt (sine) to the horizon. It draws steeper planes as squares."""
+"""Maximum tilt (sine) of planes that the viewer draws up to the horizon. Steeper planes are drawn as squares."""
 _SAME = 1e-6
 """Two planes coincide if their distance (m) and angle (sine) are at most this value."""
 

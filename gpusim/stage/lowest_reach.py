@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 _UPRIGHT = 0.95
 _LOOP = 0.8
-"""Maximum drop of a body in a closed loop below its parent, relative to the distance from joint to center of mass."""
+"""In a closed loop, a body drops below its parent by at most this fraction of the lever arm (joint to mass center)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
-    """Return the branch of each body, in order of distance from the world, and the set of bodies in loops."""
+    """Return the branch of each body, sorted by number of joints to the world, and the bodies in closed loops."""
     joints_at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:
@@ -105,7 +105,7 @@ def _ancestors(body: int, parents: dict[int, int]) -> set[int]:
 
 
 def _length_beyond(machine: MachineParts, body: int, joint_point: Array) -> float:
-    """Return the distance (m) from a body's center of mass to the end farthest from the joint."""
+    """Return the distance (m) from a body's center of mass to the body's end opposite the joint."""
     solid = machine.solids[body]
     length = float(np.linalg.norm(joint_point))
     extent = (

@@ -41,7 +41,7 @@ class MachineParts:
 
     Args:
         model: the model.
-        pictures: parts of the drawn visuals. If a joint's child body has a visual, only ropes and rods of the joint are
+        pictures: drawn parts of visuals. If a joint's child body has a visual, only ropes and rods of the joint are
             drawn.
 
     Attributes:
@@ -211,7 +211,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the slider coordinate (m) at which a vertical slider reaches the machine's lowest point, else inf."""
+        """Return the coordinate (m) of a vertical slider at the machine's lowest point, or inf for other joints."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf

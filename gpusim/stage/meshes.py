@@ -83,7 +83,7 @@ def from_corners(
 ) -> TriangleMesh:
     """Return a mesh in which triangle corners with equal data share one vertex.
 
-    ``normals``, ``texcoords`` and ``colors`` are (3 m, 3), with one row for each corner.
+    For m triangles, ``normals``, ``texcoords`` and ``colors`` are (3 m, 3), with one row for each triangle corner.
     """
     vertex = triangles.reshape(-1)
     keys = [vertex[:, None], np.round(normals * 1e4)]

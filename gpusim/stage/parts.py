@@ -24,7 +24,7 @@ from gpusim.typing import Array
 
 _Drawer = TypeVar("_Drawer")
 ARC_PIECES = 16
-"""Number of straight pieces in the arc of a wrapped path."""
+"""Number of straight segments that approximate the arc of a wrapped rope."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Part:
 class Span:
     """Mesh of length 1 along z that is stretched along the line from point a to point b.
 
-    ``start`` and ``end`` are the ends of the mesh, as pairs (length, fraction). A pair defines a distance from point a:
+    The pairs ``start`` and ``end`` define the ends of the mesh. A pair (length, fraction) is a distance from point a:
     length (m) + fraction * (line length). By default, the mesh covers the whole line. With ``start`` = (-0.3, 1), the
     mesh covers the last 0.3 m.
 
@@ -62,7 +62,7 @@ class Span:
         point_a, point_b: end points (3,) relative to the centers of mass, in body axes (m).
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
-        owner: index of the span's body in segmentation images.
+        owner: body index of the span in segmentation images.
         path: index of the wrapped path that contains the span, or -1 without a path.
         piece: if the span belongs to a wrapped path, index of the path point at which the line starts.
     """

@@ -44,7 +44,7 @@ def shape_picture(visual: VisualSpec) -> str:
 def visual_finish(visual: VisualSpec) -> Finish:
     """Return the finish of a visual. A visual with a texture but without a color gets a white finish.
 
-    In a mesh visual, each piece has its own finish.
+    In a mesh visual, each material has a separate finish.
     """
     default = Finish(_WHITE) if visual.look.texture is not None else body_finish(visual.body)
     return with_look(default if visual.color is None else Finish(visual.color), visual.look)

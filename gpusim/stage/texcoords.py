@@ -17,7 +17,7 @@ _FLAT = 0.999
 
 
 def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array:
-    """Return the texture coordinates (n, 3) of corners: u, v, 0, or directions in a cube map.
+    """Return the texture coordinates (n, 3) of corners: (u, v, 0), or directions in a cube map.
 
     Args:
         texture: the image or cube map.
@@ -56,7 +56,7 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
 
 
 def _side_coordinates(relative: Array, normals: Array) -> Array:
-    """Return coordinates on the sides of a box."""
+    """Return texture coordinates on the sides of a box."""
     direction = normals.sum(axis=1)
     axis = np.argmax(np.abs(direction), axis=1)
     sign = np.where(np.take_along_axis(direction, axis[:, None], axis=1) < 0.0, -1.0, 1.0)
@@ -68,7 +68,7 @@ def _side_coordinates(relative: Array, normals: Array) -> Array:
 
 
 def _wrapped(corners: Array, height: Array) -> Array:
-    """Return the longitude from the x axis (0 to 1 for a full turn), and the height."""
+    """Return texture coordinates: the longitude from the x axis (0 to 1 for a full turn), and the height."""
     u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) % 1.0
     distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
     pole = distance < 1e-6 * distance.max()

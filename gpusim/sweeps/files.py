@@ -28,7 +28,7 @@ class SweepFiles:
         points: points of the sweep.
 
     Raises:
-        ModelError: a parameter has the name of another column, or pyarrow is not installed.
+        ModelError: a parameter has the name "point", "failed" or "time", or pyarrow is not installed.
     """
 
     _plan = ""

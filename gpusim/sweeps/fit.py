@@ -25,9 +25,9 @@ _STEP = 1e-4
 _MAX_EVALUATIONS = 100
 """Maximum number of function evaluations in ``least_squares``."""
 _ROUNDING = 1e-12
-"""Smaller relative changes of the trace are round-off, not the effect of a parameter."""
+"""Relative changes of the trace below this value are round-off, not the effect of a parameter."""
 _DEPENDENT = 1e-12
-"""Eigenvectors of J^T J (columns of J scaled to norm 1) with smaller eigenvalues have no effect on the trace."""
+"""Eigenvectors of J^T J (columns of J scaled to norm 1) with eigenvalues up to this value do not affect the trace."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Fit:
             parameter that does not affect the trace. Entries are also infinite for parameters whose effects are
             linearly dependent.
         residual: root mean square of the residual of each signal (unit of the signal).
-        evaluations: number of simulations. Each simulation has 2 p + 1 worlds.
+        evaluations: number of simulations. With p parameters, each simulation has 2 p + 1 worlds.
         message: reason why the search ended.
     """
 
@@ -214,7 +214,7 @@ class _Search:
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:
-        """Simulate the parameters ``point``, and small changes of each parameter for the finite differences."""
+        """Simulate with the scaled parameters ``point``, and with small changes for finite differences."""
         if np.array_equal(point, self._last[0]):
             return
         size = len(point)

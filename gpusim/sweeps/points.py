@@ -63,8 +63,8 @@ def whole_ranges(scene: str | Callable[..., Any], axes: Mapping[str, Sequence[An
     """Replace the range of each whole-number parameter by all whole numbers in the range.
 
     Args:
-        scene: name of a scene, or a function with the annotation ``int`` for whole numbers. For other strings, no
-            parameter counts as a whole number.
+        scene: name of a scene, or a function with the annotation ``int`` for whole numbers. If no scene has this name,
+            no parameter counts as a whole number.
         axes: dict from parameter names to values.
     """
     whole = set[str]()

@@ -132,7 +132,7 @@ def _text(point: Point) -> str:
 
 @contextmanager
 def _warnings_of(points: Sequence[Point]) -> Iterator[None]:
-    """In the warnings of a simulation, replace the numbers of worlds by the numbers of points."""
+    """Replace the index of a world by the parameters of the point, in the warnings of a simulation."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         yield
@@ -228,7 +228,7 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
 
 
 def sample_steps(steps: int, dt: float, rate: float | None) -> list[int]:
-    """Return the step numbers of the samples, including 0 and ``steps``. Without a rate, return only ``steps``.
+    """Return the indices of the sampled steps, including 0 and ``steps``. Without a rate, return only ``steps``.
 
     Raises:
         ModelError: the rate is not between 0 and the number of steps per second.

@@ -32,7 +32,7 @@ ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
 
 @dataclass(frozen=True)
 class Excavator:
-    """Result of add_excavator: arm (for analytic calculations), swing, tracks and stones."""
+    """Result of add_excavator: arm (for analytic calculations), swing, tracks, and body indices of the stones."""
 
     arm: m.BoomArm
     swing: m.Swing

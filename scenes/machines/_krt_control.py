@@ -32,7 +32,7 @@ def krt_control(
     Args:
         radius: rolling radius of the wheels (m).
         full_speed: speed at drive command 1 (m/s).
-        has_speed_control: True if the drive has its own speed control.
+        has_speed_control: True if the drive contains a speed controller.
         wheelbase: wheelbase of the robot (m).
         angles: ascending steering angles of the bicycle model's front wheel (rad).
         travels: travel of the steering rack for each of the ``angles`` (m).

@@ -18,7 +18,7 @@ def add_safety(d: Diagram, key: str = "Q") -> None:
 
 
 def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain: float = 1.0) -> str:
-    """Add an input from -1 to 1 (right and forward positive). It is active if the machine is enabled.
+    """Add an input from -1 to 1 (right and forward positive). The input is active if the switch ``enable`` is on.
 
     Return the name of the block whose output is the rate-limited lever value times ``gain``.
     """
@@ -51,7 +51,7 @@ def add_valve(d: Diagram, source: str, command: str, overlap: float) -> None:
 
 
 def add_swing(d: Diagram, source: str, overlap: float) -> None:
-    """Add the swing's valve command and brake command. The brake engages some time after the lever's release."""
+    """Add the swing's valve command and brake command. The brake engages some time after ``source`` becomes zero."""
     add_valve(d, source, "swing", overlap)
     d.connect(source, d.add("compare", "swing_moves", sign="!=", value=0.0)["a"])
     d.connect("swing_moves", d.add("logic", "swing_rests", operation="not"))

@@ -89,7 +89,7 @@ def add_wheels(
 def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive, max_speed: float) -> None:
     """Add the chosen drives: velocity servos for the platform, or DC motors or torque motors for the wheels.
 
-    Servos accept commands up to ``max_speed`` times the velocities of MOTIONS.
+    Servos accept commands up to ``max_speed`` times the maximum velocities in MOTIONS.
     """
     tendons = add_omni_drive(b, wheels)
     if drive == "speeds":
@@ -106,12 +106,12 @@ def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive
 
 
 def commands(speed: float) -> dict[str, Schedule]:
-    """Return the schedules of the commands forward, left and turn."""
+    """Return the commands forward, left and turn as functions of time."""
     return {name: Schedule([(t, speed * v) for t, v in points]) for name, points in MOTIONS.items()}
 
 
 def schedule(wheels: Sequence[OmniWheel], drive: Drive, speed: float) -> Callable[[gpusim.Simulation, float], None]:
-    """Return a schedule for the drives: servo velocities, motor voltages or torques."""
+    """Return a function ``(sim, time)`` that writes servo velocities, motor voltages or motor torques."""
     tables = commands(speed)
     no_load_speed = MOTOR["no_load_speed"] / MOTOR["gear_ratio"]
 
@@ -143,7 +143,7 @@ def plots(count: int) -> list[Plot]:
 
 
 def around(count: int, distance: float) -> list[gpusim.Transform]:
-    """Return frames of wheels that roll along a circle. The first wheel is on the left."""
+    """Return the frames of wheels on a circle, which roll along the circle. The first wheel is on the left."""
     frames = []
     for k in range(count):
         angle = 0.5 * math.pi + 2.0 * math.pi * k / count

@@ -48,9 +48,9 @@ SHIFT_RATE = 0.1
 FREEZE_TIME = 0.15
 """During this time before the landing, the landing position of a foot is constant, s."""
 CLEARANCE = 0.6 * LIFT
-"""The control resets an early contact when the planned height of the rising foot exceeds this value, m."""
+"""The control resets the flag for an early contact when the planned height of the rising foot exceeds this, m."""
 TOUCH_FORCE, HEIGHT_RATE = 25.0, 0.5
-"""A swinging foot has ground contact above this force (N). Rate limit of the height correction (m/s)."""
+"""Minimum force (N) that counts as ground contact of a swinging foot. Rate limit of the height correction (m/s)."""
 LEVER, DAMPING = 0.3, 3e-3
 """Inverse kinematics: weight of rotation relative to translation (m/rad), and damping of least squares."""
 MAX_ZMP_SHIFT = 0.12

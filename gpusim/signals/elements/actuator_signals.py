@@ -52,7 +52,7 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Units:
-    """Return a function that maps a signal's name and declared unit to its unit for this actuator."""
+    """Return a function from the name and declared unit of a signal to the unit for this actuator."""
     kind, joints = group.type, runtime.model.joints
     travels = False
     if kind.turns:

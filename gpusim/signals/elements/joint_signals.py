@@ -49,8 +49,9 @@ class JointSignals:
     Args:
         runtime: simulation of the joint.
         index: index of the joint.
-        axes: indices of the axis rows by joint coordinate. Some coordinates have no axis row.
-        constraint: index of the constraint with the rows of the joint, or -1.
+        axes: dict from a joint coordinate to the index of its axis row (constraint row). Some coordinates have no axis
+            row.
+        constraint: index of the joint's constraint, or -1 without a constraint.
         rope: position in the list of joints with a tension signal, or -1.
     """
 
@@ -122,7 +123,7 @@ class JointSignals:
         table.add(name, (), "rad", doc, read, write)
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
-        """Return the signal of a parameter."""
+        """Return the signal of a joint parameter for coordinate ``k``."""
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
 
@@ -163,7 +164,7 @@ class JointSignals:
         return total[:, 0] if self.count == 1 else total
 
     def _coupled(self, w: StepBuffers, axis: int) -> Array:
-        """Return the force of coupled actuators on one axis (num_worlds,), N or N m."""
+        """Return the force (num_worlds,), N or N m, on one axis row from actuators that couple several axis rows."""
         total, kick = np.zeros(self.runtime.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
         for group in w.groups.values():
             if group.coupled is None:

@@ -114,7 +114,7 @@ def write_checkpoint(
     Args:
         path: path of the file, which must end in .npz.
         snapshot: snapshot of the simulation.
-        model: model from the builder, without axis rows from parameter writes.
+        model: model from the builder, without constraint rows that parameter writes add.
         settings: settings of the simulation.
         extra: additional arrays, which :func:`read_checkpoint` returns in ``arrays``.
     """

@@ -24,7 +24,7 @@ class Checkpoints:
 
     @property
     def state(self) -> LiveState:
-        """The state, with ``copy()`` and ``restore(kept, worlds)``. After a write, call :meth:`invalidate`."""
+        """The state, with ``copy()`` and ``restore(snapshot, worlds)``. After a write, call :meth:`invalidate`."""
         state = self.runtime.backend.memory.state
         return LiveState(state.num_worlds, state.arrays, state.groups, runtime=self.runtime)
 

@@ -38,8 +38,8 @@ class Snapshot(State):
     """A saved state from ``sim.snapshot()``. You can pickle a snapshot.
 
     Attributes:
-        digest: digest of each part of the model from the builder.
-        rows: joint coordinates with an axis row, as pairs (joint, coordinate).
+        digest: hash of each part of the model from the builder, by name of the part.
+        rows: joint coordinates with a constraint row, as pairs (joint, coordinate).
         scheme: time-stepping scheme. The scheme determines the time of the stored velocities.
         parameters: parameters of bodies, joints and shapes. The parameters of actuators are in ``groups``.
         commands: values of the commands (num_worlds, commands).
@@ -72,7 +72,7 @@ class LiveState(State):
     runtime: Runtime = field(kw_only=True, repr=False)
 
     def copy(self) -> Snapshot:
-        """Return a snapshot of the state, parameters, commands, quarantine and diagrams. See :meth:`restore`."""
+        """Return a snapshot of the state, parameters, commands, failed worlds and diagrams. See :meth:`restore`."""
         runtime = self.runtime
         return Snapshot(
             self.num_worlds, _copies(self.arrays), [_copied_group(group) for group in self.groups],
@@ -107,7 +107,7 @@ def _copies(arrays: dict[str, Array]) -> dict[str, Array]:
 
 
 def _first(runtime: Runtime) -> dict[str, Array]:
-    """Return the arrays of the reset state that may differ from the built model: poses, actuator variables."""
+    """Return the arrays of the reset state that may differ from the initial state of the model."""
     first = runtime.states()[1]
     return {name: array for name, array in first.variables().items() if name in _FIRST or name not in first.arrays}
 
@@ -201,7 +201,7 @@ def _restore(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> None:
 
 
 def _fitted(runtime: Runtime, snapshot: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
-    """Return the state and parameters of a snapshot, converted to the axis rows of ``model``."""
+    """Return the state and parameters of a snapshot, converted to the constraint rows of ``model``."""
     if snapshot.rows == row_keys(model):
         return State(snapshot.num_worlds, snapshot.arrays, snapshot.groups), snapshot.parameters
     before = with_axes(runtime.built, snapshot.rows)
