@@ -119,7 +119,7 @@ class Schedule:
         return (self._integral(stop) - self._integral(start)) / (stop - start)
 
     def _holds(self, start: float, stop: float) -> bool:
-        """Return True if the table has one constant value from ``start`` to ``stop`` (s), within one interval."""
+        """Return True if ``start`` and ``stop`` (s) are in one interval of the table with a constant value."""
         if self.period is not None:
             turns = math.floor(start / self.period)
             start, stop = start % self.period, stop - turns * self.period
@@ -137,7 +137,7 @@ class Schedule:
         return turns * self._table_integral(self.period) + self._table_integral(t - turns * self.period)
 
     def _table_integral(self, t: float) -> float:
-        """Return the integral of one pass through the table, up to the time ``t`` (s)."""
+        """Return the integral of the table up to the time ``t`` (s), without repetitions."""
         first = 0.0 if self.period is not None else self._times[0]
         lead = self._values[0] * (self._times[0] - first)
         i = bisect.bisect_right(self._times, t)

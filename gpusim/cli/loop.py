@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusim.viewer.operator import Operator
 
 _LOOKS = 500
-"""Approximate number of times that a run reads the joint drift and the health of the worlds."""
+"""A run checks the joint errors and the health of the worlds about this many times."""
 
 _CALL = 0.2
 """Target wall time of one call of ``Simulation.step``, s."""
@@ -35,11 +35,11 @@ class Sampler(Protocol):
 
 @dataclass
 class Sampling:
-    """Schedule of a sampler.
+    """Schedule that defines in which steps a sampler takes samples.
 
     Attributes:
         sampler: the observer that takes the samples.
-        every: number of steps between samples, at least 1. A value such as 2.5 is possible.
+        every: mean number of steps between samples, at least 1, such as 2.5.
         last: index of the last step at which the sampler may take a sample.
         taken: number of samples so far.
     """
@@ -72,7 +72,7 @@ class Outcome:
         reading: wall-clock time that the samples took (s).
         steps: number of steps that ran.
         energy_start, energy_end: kinetic plus potential energy of world 0 (J).
-        drift: maximum joint gap (m) that any reading found in any world.
+        drift: maximum joint gap (m) over all worlds and all checks.
         tilt: maximum error of a locked rotation (rad) or of a coupling (rad or m) in any world.
         interrupted: whether the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
@@ -173,7 +173,7 @@ def simulate(
 
 
 def _until(done: int, every: int) -> int:
-    """Return how many steps are missing to the next multiple of ``every``."""
+    """Return the number of steps until the next multiple of ``every``."""
     return every - done % every
 
 
@@ -219,7 +219,7 @@ class _Pace:
 
 
 class _ClockPace(_Pace):
-    """Pace for ``--clock``: run one step per call, and start each step at its real time."""
+    """Pace for ``--clock``: run one step per call, and start each step at its deadline in real time."""
 
     def __init__(self, clock: StepClock) -> None:
         super().__init__()

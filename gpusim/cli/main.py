@@ -121,10 +121,10 @@ def _run(
 ) -> None:
     """Simulate a scene or a file, show a summary, record signals, and draw plots.
 
-    The scene's checks need a full run of one world from the start. They also need the default parameters, commands and
-    signals of the scene. If the checks do not run, the summary shows the reason. Exit code 0: the run succeeded, with
-    or without warnings. Exit code 1: a world failed, joints came apart by more than 1 cm or 0.02 rad, or a check of the
-    scene failed. Exit code 2: invalid input. Exit code 130: the user stopped the run.
+    The scene's checks need a full run of one world from the start. The checks also need the default parameters,
+    commands and signals of the scene. If the checks do not run, the summary shows the reason. Exit code 0: the run
+    succeeded, with or without warnings. Exit code 1: a world failed, joints came apart by more than 1 cm or 0.02 rad,
+    or a check of the scene failed. Exit code 2: invalid input. Exit code 130: the user stopped the run.
     """
     given = locals()
     from gpusim.cli.commands.run import run
@@ -162,7 +162,7 @@ def _sweep(
     """Simulate a scene with many values of its parameters, and write a table.
 
     Models that differ only in numeric values run together in one simulation. The results are the same as for separate
-    runs, bit for bit. To continue after an interruption, give the same command again.
+    runs, bit for bit. To continue after an interruption, run the same command again.
     """
     given = locals()
     from gpusim.cli.commands.sweep import SweepOptions, sweep

@@ -95,7 +95,7 @@ class PictureOptions:
         return PinholeCamera((x, y, z), (tx, ty, tz))
 
     def check_names(self, model: Model) -> None:
-        """Check that the chosen camera exists, and that the body exists that the camera follows.
+        """Check that the chosen camera and the body that the camera follows exist.
 
         Raises:
             UnknownNameError: the camera, view or body does not exist.
@@ -110,7 +110,7 @@ class PictureOptions:
         """Check that the chosen world exists.
 
         Args:
-            numbers: the world numbers that can be drawn. A recording may not contain all worlds.
+            numbers: indices of the worlds that can be drawn. A recording can lack some worlds.
 
         Raises:
             OptionError: the world does not exist.
@@ -122,7 +122,7 @@ class PictureOptions:
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
-        """Return the chosen worlds, as indices into ``numbers``.
+        """Return the index of each chosen world in ``numbers``, the list of available worlds.
 
         Raises:
             OptionError: the world does not exist.
@@ -138,7 +138,7 @@ class PictureOptions:
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Format world numbers as a range or a short list."""
+    """Format world indices as a range or a short list."""
     first, last = numbers[0], numbers[-1]
     if len(numbers) > 1 and list(numbers) == list(range(first, last + 1)):
         return f"{first} to {last}"

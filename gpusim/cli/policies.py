@@ -43,7 +43,7 @@ def with_policy(options: RunOptions) -> RunOptions:
 def driven_by_policy(options: RunOptions, scene: Scene) -> Scene:
     """Return a copy of the scene in which the policy replaces the schedule.
 
-    The episode's length replaces the scene's duration. The returned scene has no checks.
+    The episode length of the policy's task replaces the duration of the scene. The returned scene has no checks.
     """
     if options.policy is None:
         return scene

@@ -31,7 +31,7 @@ from gpusim.compile_cache import CompileError, cache_folder
 TIMEOUT = 60.0
 """Wall time limit of a child process, s."""
 CUDA_12, CUDA_13 = 12000, 13000
-"""CUDA versions, numbered as by the driver (13000 is CUDA 13.0)."""
+"""CUDA versions as the driver reports them: 13000 is CUDA 13.0."""
 _REFUSED = 3
 """Exit code of a child process that has printed why the probe failed."""
 _DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY")

@@ -11,7 +11,7 @@ from datetime import timedelta
 from gpusim.cli.console import error_console, note
 
 FIRST, EVERY = 10.0, 30.0
-"""Wall time before the first line (s), and wall time between two lines."""
+"""Wall times (s): until the first progress line, and between two progress lines."""
 _REDRAW = 0.1
 """Wall time between two updates of the bar, s."""
 

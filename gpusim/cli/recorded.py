@@ -29,8 +29,8 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
     Args:
         options: options of a command line with a recording as target.
-        more: names of unsupported options that the user gave and that ``options`` does not contain.
-        allowed: names of options in ``options`` that recordings support.
+        more: names of options outside ``options`` that the user gave. Recordings do not support these options.
+        allowed: names of the fields of ``options`` that recordings support.
 
     Raises:
         OptionError: recordings do not support a given option.
@@ -60,7 +60,8 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
     Args:
         motion: the recorded motion.
-        path: path of the recording. If the file of the scene is missing, look for it in the folder of the recording.
+        path: path of the recording. If the scene's file is missing, the function looks for a file of the same name in
+            this folder.
 
     Raises:
         ModelError: the motion names no scene, the file of the scene is missing, or the scene rejects its parameters.
@@ -79,7 +80,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
 
 def _found(recorded: str, path: str) -> str:
-    """Return the recorded target. If the file is missing, return the file with this name in the recording's folder."""
+    """Return the recorded target. If its file is missing, find a file of the same name next to the recording."""
     file, function = split(recorded)
     target = Path(file)
     if not target.suffix or is_module(recorded) or target.is_file():

@@ -58,7 +58,8 @@ def check_rerun(options: ViewOptions) -> None:
 
     Raises:
         OptionError: the target is a recording.
-        ModelError: the text is not an address, rerun-sdk is not installed, or no server answers at the address.
+        ModelError: the value of ``--rerun`` is not an address, rerun-sdk is not installed, or no server answers at the
+            address.
     """
     assert options.rerun is not None
     if options.is_recording:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replay:
-    """Operator recording of ``--replay``.
+    """Recorded operator inputs that ``--replay`` repeats.
 
     Attributes:
         path: path of the file.
@@ -96,7 +96,7 @@ class Replay:
         return operator
 
     def compare_solver(self, sim: Simulation) -> None:
-        """Print a note if solver settings differ from the recording. The replay is then not bit-identical."""
+        """Print a note if solver settings differ from the recording, because the replay is then not bit-identical."""
         from gpusim.viewer.operator.recording import solver_of
 
         here, then = solver_of(sim), self.recording.solver

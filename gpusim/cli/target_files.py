@@ -30,7 +30,7 @@ MODEL, MACHINE, PYTHON = "model", "machine", "python"
 STILL = "nothing_moves"
 """Label of the body that is added to a scene without bodies."""
 BUILD = "build"
-"""Default name of the function in a Python file that returns the scene."""
+"""Default name of the Python function that returns the scene."""
 
 _MODELS = (".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world", ".usd", ".usda", ".usdc", ".usdz")
 _MACHINES = (".yaml", ".yml")
@@ -57,7 +57,7 @@ def kind_of(target: str) -> str | None:
 
 
 def split(target: str) -> tuple[str, str]:
-    """Split a target such as ``machine.py:build`` into path and function. The function may be empty."""
+    """Split a target such as ``machine.py:build`` into path and function name. The function name may be empty."""
     path, colon, function = target.rpartition(":")
     return (path, function) if colon and Path(path).suffix == ".py" else (target, "")
 
@@ -173,7 +173,7 @@ def add_floor(builder: ModelBuilder) -> None:
 
 
 def _panels(title: str, unit: str, joints: Sequence[str]) -> list[Plot]:
-    """Return panels with at most eight joints each."""
+    """Return plots of joint positions, with at most eight joints in each plot."""
     groups = [joints[i : i + _LINES_IN_A_PANEL] for i in range(0, len(joints), _LINES_IN_A_PANEL)]
     return [
         Plot(

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gpusim.importers import ImportReport
 
 _MODEL_OPTIONS = ("pose", "floor", "floating")
-"""Options for model files that recordings store as scene parameters."""
+"""Names of the options for model files. Recordings store these options as scene parameters."""
 
 _SET = "--set "
 """Prefix that marks xacro arguments in the parameters of a recording."""

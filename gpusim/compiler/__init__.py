@@ -1,1 +1,1 @@
-"""Tables that ``finalize`` computes from a model: rows, elimination order, colors, contact pairs, masses."""
+"""Tables that ``finalize`` computes: constraint rows, elimination order, constraint colors, contact pairs, masses."""

@@ -18,16 +18,16 @@ OVERFLOW, FACTORED = -1, -2
 
 @dataclass
 class ColorSets:
-    """Colors of the constraints. Constraints that fit into no color form the overflow."""
+    """Sets of constraints (colors) that share no dynamic body. Constraints that fit into no color form the overflow."""
 
     colors: list[Array]
     """Constraints of each color, in ascending order."""
     color_of: Array
-    """(constraints,) color index. It is OVERFLOW without a color, and FACTORED for constraints of the direct solver."""
+    """(constraints,) color index, OVERFLOW without a color, or FACTORED for constraints of the direct solver."""
     overflow: Array
     """Constraints without a color, in ascending order."""
     overflow_load: Array
-    """(bodies,) number of overflow constraints on each dynamic body. The minimum is 1, also for other bodies."""
+    """(bodies,) max(1, number of overflow constraints) of each dynamic body, and 1 for other bodies."""
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
@@ -36,7 +36,7 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
     Args:
         bodies: bodies of every constraint, (constraints, slots).
         dynamic: array (bodies,), True for bodies that can move. Constraints of one color may share a static body.
-        max_colors: largest number of colors, 1 to 62.
+        max_colors: maximum number of colors, 1 to 62.
         among: indices of the constraints that get a color, in ascending order, or None for all.
 
     Returns:

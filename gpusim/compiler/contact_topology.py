@@ -29,7 +29,7 @@ PARTS = 256
 """Number of sections into which the kernels split a list for parallel work."""
 LARGE, MAX_WALKED = 32, 1000
 """In models with more than MAX_WALKED shapes, several threads search for the pairs of each large shape. A large shape
-exceeds the size of a grid cell. LARGE is the maximum number of such shapes."""
+is larger than a grid cell. LARGE is the maximum number of large shapes."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class ContactTopology:
     kind: Array
     body: Array
     size: Array
-    """(shapes, 8) dimensions of the shape. The shape kind defines their meaning (description/shape_kinds.py)."""
+    """(shapes, 8) dimensions of the shape, in an order that depends on the shape kind (description/shape_kinds.py)."""
     center: Array
     """(shapes, 3) origin of the shape frame relative to the body's center of mass, body axes, m."""
     rotation: Array
@@ -56,7 +56,7 @@ class ContactTopology:
     rule: Array
     """(shapes,) rule that combines the friction of two shapes, encoded as in Material.rule."""
     laws: Array
-    """(laws, n) result of ContactLaw.numbers for each law."""
+    """(laws, n) choices and parameters of each contact law, from ``ContactLaw.numbers``."""
     modulus: Array
     """(shapes,) modulus E/(1 - nu^2), Pa."""
     curvature: Array
@@ -71,21 +71,21 @@ class ContactTopology:
     excluded: list[list[int]]
     """For each shape, the shapes with a higher index that must not collide with it."""
     included: list[list[int]]
-    """For each shape, the shapes with a higher index that collide with it whatever the collision groups are."""
+    """For each shape, the shapes with a higher index that collide with it regardless of collision groups."""
     include_material: list[list[int]]
-    """For each pair in ``included``, its row in ``materials``, or -1 if the materials of the shapes apply."""
+    """For each pair in ``included``, the row index in ``materials``, or -1 if the materials of the shapes apply."""
     materials: Array
-    """(n, 2) modulus E* and law of pairs with a separate material."""
+    """(n, 2) modulus E* (Pa) and law index of each pair with a separate material."""
     candidates: list[list[int]] | None
-    """For each shape, the shapes with a higher index that may touch it. If a pair can have several manifolds, the index
-    occurs several times. None if a grid finds the pairs."""
+    """For each shape, the shapes with a higher index that may touch it. An index occurs several times if the pair can
+    have several manifolds. The list is None if a grid finds the pairs."""
     cell: float
     """Edge length of the grid's cells, m."""
     seams: list[list[int]]
     """For each shape, neighbor shapes on the same body whose faces can form one surface with it (compiler/seams.py)."""
     seam_reach: Array
-    """(shapes,) largest gap (m) between a tile and its neighbor tiles. 0 for shapes that are not tiles
-    (compiler/seams.py)."""
+    """(shapes,) maximum gap (m) between a tile (box, hull, height field or plane) and a neighbor tile, or 0 for other
+    shapes (compiler/seams.py)."""
     manifolds: Array
     """(shapes,) maximum number of manifolds in a pair that contains this shape (ShapeType.manifolds)."""
     articulated: Array
@@ -103,7 +103,7 @@ class ContactTopology:
 
     @property
     def level(self) -> int:
-        """Return the maximum ``level`` of the model's shape kinds. It selects which build of the kernels runs."""
+        """Return the maximum ``level`` of the model's shape kinds, which selects the build of the kernels."""
         return max((kind.level for kind in shape_kinds() if np.any(self.kind == kind.number)), default=1)
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
@@ -232,7 +232,7 @@ def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[
 def _included(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
 ) -> tuple[list[list[int]], list[list[int]], Array]:
-    """Return the pairs that collide whatever their collision groups are, and the materials of these pairs."""
+    """Return the pairs that collide regardless of collision groups, and the materials of these pairs."""
     included: list[dict[int, int]] = [{} for _ in shapes]
     materials: list[list[float]] = []
     for pair in pairs:
@@ -317,7 +317,7 @@ def _cell(radius: Array) -> float:
 
 
 def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
-    """Return the material that ``pair`` defines. Otherwise, combine the materials of both shapes.
+    """Return the material that ``pair`` defines, or else the combined material of both shapes.
 
     Raises:
         ModelError: the materials have different contact laws, and ``pair`` defines no material. The message names both
@@ -371,7 +371,7 @@ def _needs_radius(law: ContactLaw) -> bool:
 
 
 def capacity_message(count: int, capacity: int, world: int) -> str:
-    """Return the error message for a world whose pairs exceed the capacity."""
+    """Return the error message for a world with more pairs than the pair buffer can store."""
     return (
         f"world {world}: {count} pairs of shapes are close, but max_pairs = {capacity}; "
         f"the other pairs did not collide; give SolverConfig(max_pairs={int(1.25 * count) + 8})"

@@ -34,23 +34,24 @@ class Level:
     edge_pivot: Array
     edge_row: Array
     updates: list[tuple[Array, Array, Array]]
-    """Rounds of operations A_ij -= L_ik A_jk^T. An operation is (target block, position of L_ik in ``edge``, position
-    of A_jk in ``edge``)."""
+    """Rounds of parallel operations A_ij -= L_ik A_jk^T. An operation is (target block, position of L_ik in ``edge``,
+    position of A_jk in ``edge``)."""
     forward: list[tuple[Array, Array, Array]]
-    """Rounds of operations y_i -= L_ik y_k. An operation is (row i, position of L_ik in ``edge``, pivot k)."""
+    """Rounds of parallel operations y_i -= L_ik y_k. An operation is (row i, position of L_ik in ``edge``, pivot k)."""
     backward: list[tuple[Array, Array, Array]]
-    """Rounds of operations x_k -= L_ik^T x_i. An operation is (pivot k, position of L_ik in ``edge``, row i)."""
+    """Rounds of parallel operations x_k -= L_ik^T x_i. An operation is (pivot k, position of L_ik in ``edge``, row
+    i)."""
 
 
 @dataclass
 class Assembly:
-    """Products that add up to the blocks of J M^-1 J^T. Rounds group the products."""
+    """Products that add up to the blocks of J M^-1 J^T. In each round, all target blocks differ."""
 
     rounds: list[tuple[Array, Array, Array]]
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
-    """Map each dynamic body to its sides.
+    """Map each dynamic body to the indices of its slots in constraints (sides).
 
     A side is one body slot of a constraint, with index constraint * slots + slot.
     """
@@ -65,7 +66,7 @@ def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
 
 
 def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination, Assembly]:
-    """Compute the symbolic factorization.
+    """Compute the symbolic block factorization of J M^-1 J^T.
 
     Args:
         bodies: bodies of every constraint, (constraints, slots).
@@ -167,7 +168,7 @@ def _levels(
 def _products(
     sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int]
 ) -> list[tuple[Array, Array, Array]]:
-    """List the products J_i M^-1 J_j^T for all pairs of sides on the same body."""
+    """List the products J_i M^-1 J_j^T for all pairs of constraint slots on the same body."""
     products = []
     for body in sorted(sides):
         for p in sides[body]:

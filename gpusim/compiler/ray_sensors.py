@@ -17,8 +17,9 @@ COLUMNS = {
     "ray_site": "int", "ray_sensor": "int", "ray_origin": "double", "ray_direction": "double", "ray_range": "double",
     "ray_shape_start": "int", "ray_shape": "int",
 }  # fmt: skip
-"""Columns and their C types. For each ray: site, index of the ray sensor, origin (m) and direction in the site's frame,
-and range (m). For each sensor, ``ray_shape_start`` is the index of its first shape in ``ray_shape``."""
+"""Arrays of the ray sensors, and the C type of each array. For each ray: site, index of the ray sensor, origin (m) and
+direction in the site's frame, and range (m). For each sensor, ``ray_shape_start`` is the index of its first shape in
+``ray_shape``."""
 
 
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
@@ -50,12 +51,12 @@ def _is_in(shape: ShapeSpec, rays: RaySpec) -> bool:
 
 
 def ray_sensors(model: Elements) -> list[tuple[SensorSpec, RaySpec]]:
-    """Return the ray sensors in order."""
+    """Return all ray sensors with their ray settings, in the order of the model."""
     return [(s, s.rays) for s in model.sensors if s.kind == RAY_SENSOR and s.rays is not None]
 
 
 def ray_table(model: Elements) -> dict[str, Array]:
-    """Return the arrays of ``COLUMNS``, by name."""
+    """Return the arrays that ``COLUMNS`` declares, by name."""
     sensors = ray_sensors(model)
     counts = [len(spec.rays) for _, spec in sensors]
     rows = np.zeros((0, 3))

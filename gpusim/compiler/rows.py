@@ -47,7 +47,7 @@ AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armatur
 
 @dataclass
 class Axis:
-    """Element, parameters and joint coordinate of one axis row. For a line between two points, ``joint`` is -1."""
+    """Data of one axis row (constraint row with a force law). For a line between two points, ``joint`` is -1."""
 
     element: tuple[str, int]
     label: str
@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Constraint: the rows of one joint, line, coupling or coupled law. One thread solves all rows of a constraint."""
+    """Rows of one joint, line between two points, coupling or coupled actuator. One thread solves all rows."""
 
     label: str
     bodies: list[int]
@@ -71,8 +71,9 @@ class Constraint:
 
 @dataclass
 class Mix:
-    """A sum of elements. Each term has the kind and index of its element, a factor, and its bodies (-1: the world).
+    """A weighted sum of elements (scalar constraint functions).
 
+    Each term contains the kind and index of an element, a factor, and the two bodies of the element (-1: the world).
     ``curve`` contains the polynomial of the first term, or is empty (see CouplingSpec).
     """
 
@@ -87,10 +88,10 @@ class Mix:
 
 
 class RowCollector:
-    """Converter that turns joints and actuators into elements, axis rows and constraints.
+    """Converter that turns joints and actuators into constraint functions (elements), axis rows and constraints.
 
     Args:
-        builder: elements of the model, complete and checked.
+        builder: contents of the model, complete and checked.
         asked: pairs (joint, coordinate) that get an axis row even without limits and actuators.
     """
 
@@ -121,7 +122,7 @@ class RowCollector:
                     self.wraps.append(self._wrap_row(c.path))
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Return the axis row of a joint coordinate. The first call creates the axis row."""
+        """Return the index of the axis row of a joint coordinate. The first call creates the axis row."""
         key = (joint, coordinate)
         if key not in self._joint_axes:
             spec = self.builder.joints[joint]
@@ -131,7 +132,7 @@ class RowCollector:
         return self._joint_axes[key]
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row of the actuator with this index."""
+        """Return the index of the axis row on which an actuator acts."""
         return self.axis_of_actuator[self.builder.actuators[actuator].label]
 
     def line_axis(
@@ -168,7 +169,7 @@ class RowCollector:
             self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
 
     def add_coupled(self, label: str, axes: list[int]) -> None:
-        """Add the rows of an actuator law that couples ``axes``. Call ``add_coupled`` after :meth:`collect`."""
+        """Add the rows of a law that couples the axis rows ``axes``. Call ``add_coupled`` after :meth:`collect`."""
         mixes, bodies = [], []
         for axis in axes:
             element = self.axes[axis].element
@@ -315,7 +316,7 @@ class RowCollector:
         return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
-        """Return the tables of all elements."""
+        """Return the tables of all constraint functions (elements) and joint angles."""
         world = len(self.builder.bodies)
         dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
         return (
@@ -341,10 +342,10 @@ class RowCollector:
 
     @cached_property
     def _mix_indices(self) -> dict[int, int]:
-        """Return a dict from each sum (:class:`Mix`) that has a row to its index.
+        """Return a dict that maps each sum (:class:`Mix`) with a constraint row to its index in the coupling table.
 
-        Couplings come first, then axes and coupled laws. The value is cached, so read this property only after all rows
-        exist.
+        Sums of couplings come first, then sums of axis rows and of coupled laws. The value is cached, so read this
+        property only after all rows exist.
         """
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
         of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
@@ -354,7 +355,7 @@ class RowCollector:
         """Return the table of all sums (:class:`Mix`) that have a row.
 
         Args:
-            rows: dict from the index of a sum to its row.
+            rows: dict that maps the index of each sum to its constraint row.
             block: number of rows per constraint.
             bodies: bodies of every constraint, (constraints, slots). The world is the last body.
         """

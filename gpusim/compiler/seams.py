@@ -22,13 +22,13 @@ SEAM_CONE = 0.985
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
-    """Return the maximum gap (m) between each tile and its neighbors, (shapes,). It is 0 for other shapes."""
+    """Return the maximum gap (m) between each shape with flat faces (tile) and a neighbor, else 0, (shapes,)."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
     return np.minimum(MAX_GAP, MAX_GAP_RATIO * np.array(half, dtype=np.float64))
 
 
 def seams(shapes: Sequence[ShapeSpec], tolerance: Array) -> list[list[int]]:
-    """Return the neighbor tiles of every shape, in ascending order."""
+    """Return, for each shape, the shapes that continue its surface (neighbor tiles), in ascending order."""
     neighbors: list[list[int]] = [[] for _ in shapes]
     on: dict[int, list[int]] = {}
     for i in np.flatnonzero(tolerance > 0.0).tolist():

@@ -23,7 +23,10 @@ OUTER, MIDDLE = 4, 5
 
 @dataclass
 class DotTable:
-    """Elements ``u . w - c0`` (description/joint_kinds.py). Vectors start at the centers of mass."""
+    """Constraint functions (elements) ``u . w - c0``, as in description/joint_kinds.py.
+
+    Vectors to points start at the centers of mass.
+    """
 
     body_a: Array
     body_b: Array
@@ -37,7 +40,7 @@ class DotTable:
 
 @dataclass
 class SpinTable:
-    """Elements that measure a rotation.
+    """Constraint functions (elements) that measure a rotation.
 
     The axis ``u`` is fixed in body ``owner``. The rate of an element is the relative angular velocity along ``u``.
     """
@@ -55,7 +58,10 @@ class SpinTable:
 
 @dataclass
 class LineTable:
-    """Elements ``|w| - length``, where w connects two points. The points are relative to the centers of mass."""
+    """Constraint functions (elements) ``|w| - length``, where the vector w connects two points.
+
+    The points are relative to the centers of mass.
+    """
 
     body_a: Array
     body_b: Array
@@ -63,8 +69,7 @@ class LineTable:
     vector_b: Array
     length: Array
     wrap: Array
-    """For a wrapped path p, 2 p marks the first line and 2 p + 1 the second line. -1 for a line without a wrapped
-    path."""
+    """2 p for the first line of the wrapped path with index p, 2 p + 1 for the second line, or -1 for other lines."""
 
 
 @dataclass
@@ -132,7 +137,7 @@ class CouplingTable:
     """(terms,) element of each term."""
     factor: Array
     slot: Array
-    """(terms, 2) slots of the element's bodies a and b in the constraint."""
+    """(terms, 2) slots of the constraint that contain the bodies a and b of the term's element."""
     curved: Array
     """(n,) 1 for curved rows."""
     curve: Array
@@ -175,7 +180,7 @@ class CouplingTable:
 
 @dataclass
 class Topology:
-    """Index arrays of a finalized model."""
+    """Index arrays of a finalized model: constraints, constraint functions (elements) and bodies."""
 
     num_bodies: int
     num_constraints: int
@@ -192,12 +197,12 @@ class Topology:
     element_body_b: Array
     rigid_element: Array
     rigid_row: Array
-    """Index of each rigid element's row: constraint * block + row."""
+    """Row index of each rigid element: constraint * block + (row within the constraint)."""
     axis_element: Array
     """Element of each axis row. An index of at least ``num_elements`` selects a row of ``coupling``."""
     axis_row: Array
     element_row: Array
-    """Elements that have a row. ``element_row_index`` contains the index of the row."""
+    """Elements that have a constraint row. ``element_row_index`` contains the row indices."""
     element_row_index: Array
     constraint_bodies: Array
     """(constraints, slots) bodies of each constraint. Unused slots contain the world."""
@@ -205,14 +210,14 @@ class Topology:
     constraint_joint: Array
     """Joint index of each constraint, or -1 for lines and couplings."""
     coupled_constraint: Array
-    """Constraints whose rows belong to coupled laws (description/actuator_kinds.py)."""
+    """Constraints of coupled actuators, whose law couples several axes (description/actuator_kinds.py)."""
     swept: Array
     """(constraints,) True for constraints of the colored solver, False for the direct solver
     (builder/joint_groups.py)."""
     row_used: Array
     """(constraints, block) True if a row exists."""
     body_sides: Array
-    """(bodies, n) sides on each body. A side is one body slot of a constraint, with index constraint * slots + slot.
+    """(bodies, n) constraint slots (sides) that contain each body. The index of a side is constraint * slots + slot.
     Unused entries contain the total number of sides."""
     dynamic: Array
     """(bodies,) True for bodies that impulses can move."""
@@ -245,7 +250,7 @@ class Topology:
 
     @cached_property
     def free(self) -> Array:
-        """Return a mask (bodies,), True for movable bodies that have no rigid row on the rotation and no coupling.
+        """Return a mask (bodies,), True for movable bodies that have no coupling and whose rotation no rigid row locks.
 
         Examples are bodies without joints and bodies on ball joints.
         """
@@ -292,7 +297,7 @@ class Topology:
 
     @cached_property
     def may_depend(self) -> Array:
-        """Return a mask (constraints,), True for constraints in :attr:`loops` with possibly dependent rows."""
+        """Return a mask (constraints,), True for constraints in :attr:`loops` whose rows may be linearly dependent."""
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 
     @cached_property
@@ -301,7 +306,7 @@ class Topology:
 
     @property
     def elimination(self) -> Elimination:
-        """Return the symbolic factorization. The first call computes the factorization.
+        """Return the symbolic factorization of J M^-1 J^T. The first call computes the factorization.
 
         The colored solver does not use the factorization.
         """
@@ -320,7 +325,7 @@ class Topology:
         """Return the colors of the constraints that the colored solver solves. Cache the result.
 
         Args:
-            max_colors: largest number of colors, 1 to 62.
+            max_colors: maximum number of colors, 1 to 62.
         """
         if max_colors not in self._colorings:
             among = np.flatnonzero(self.swept) if self.swept.any() else np.arange(self.num_constraints)
@@ -329,5 +334,5 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows that belong to closed loops of the direct solver. Omit the rows of ropes."""
+    """Return the axis rows of the direct solver in closed loops without bushings, except the rows of ropes."""
     return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

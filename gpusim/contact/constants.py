@@ -8,7 +8,7 @@ from gpusim.contact.law import DAMPING, FRICTION, NORMAL, NUMBERS
 from gpusim.contact.material import COMBINE
 
 FLIGHT, SLIDING, STICKING = range(3)
-"""Modes of a contact point. A sticking contact point rolls if the surfaces are round."""
+"""Modes of a contact point. On round surfaces, a sticking contact point rolls without slip."""
 MODES = ("flight", "sliding", "sticking")
 # Values of the array manifold_color for manifolds without a color.
 OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3

@@ -16,7 +16,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Choice:
-    """Option for a part of a contact law, with its number in kernels, its effect, equation and publication."""
+    """One option for a part of a contact law: name, number in the kernels, description, equation and publication."""
 
     name: str
     number: int
@@ -143,8 +143,8 @@ class ContactLaw:
             "hunt_crossley".
         regularization_speed: sliding speed above which "regularized" friction reaches its full force, m/s.
         patch_radius: radius of the contact patch for "contensou", m. The default patch radius is sqrt(R d), with the
-            radius R of relative curvature and the penetration depth d. You must give ``patch_radius`` with
-            normal="rigid".
+            radius R of relative curvature and the penetration depth d. "contensou" with normal="rigid" requires
+            ``patch_radius``.
         pressure: distribution of the pressure over the contact patch, "uniform" (default) or "hertz".
         slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: parameters of friction "tire".
             See :class:`Tire`. ``width`` needs normal="spring".

@@ -42,7 +42,7 @@ class Material:
             If two materials have different rules, the order of precedence is "max", "multiply", "min", "mean". For
             rolling and spinning friction, "multiply" takes the geometric mean.
         priority: whole number from -1e6 to 1e6. If the priorities of two materials differ, the material with the higher
-            priority defines all friction values. This includes values of 0.
+            priority defines all friction values, even values of 0.
 
     Raises:
         ModelError: a value is out of range.

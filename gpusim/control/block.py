@@ -26,7 +26,7 @@ Wire = list[Num]
 
 @dataclass(frozen=True)
 class Kind:
-    """Shape and unit of a wire. The compiler determines both before the simulation starts."""
+    """Shape and unit of a wire. The compiler determines shapes and units before the simulation starts."""
 
     shape: Shape = ()
     unit: Unit = None
@@ -57,7 +57,10 @@ class Context:
         self.commands: dict[str, int] = {}
 
     def tune(self, name: str, value: float, **rule: Any) -> Num:
-        """Return a parameter that users can change during the simulation. ``rule`` sets fields of :class:`Tuned`."""
+        """Return a parameter that users can change during the simulation.
+
+        ``rule`` contains range, unit and description (fields of :class:`Tuned`).
+        """
         if name not in self.tuned:
             self.memory[f"parameter {name}"] = self.trace.parameter(value)
             self.tuned[name] = Tuned(len(self.trace.parameters) - 1, **rule)
@@ -65,14 +68,14 @@ class Context:
         return found
 
     def add_states(self, name: str, initial: Sequence[float]) -> list[StateSlot]:
-        """Return the state variables of the block named ``name``. The first call allocates the variables."""
+        """Return the state variables with the given ``name``. The first call allocates the variables."""
         if name not in self.memory:
             self.memory[name] = [self.trace.add_state(value) for value in initial]
         found: list[StateSlot] = self.memory[name]
         return found
 
     def add_state(self, name: str, initial: float = 0.0) -> StateSlot:
-        """Return one state variable. See :meth:`add_states`."""
+        """Return the state variable with the given ``name``. The first call allocates the variable."""
         return self.add_states(name, [initial])[0]
 
     def read_state(self, name: str) -> Wire:

@@ -26,7 +26,7 @@ MAX_PASSES = 64
 
 
 def check(flat: Flat) -> None:
-    """Check open inputs, loops, commands and labels without a simulation. See :meth:`Diagram.check`."""
+    """Check for open inputs, algebraic loops, and duplicate commands and labels. See :meth:`Diagram.check`."""
     if not flat.blocks:
         raise validate.fail(flat.element, "has no block", "add blocks with add()")
     for name, block in flat.blocks.items():
@@ -53,7 +53,7 @@ def sort_blocks(flat: Flat) -> list[str]:
     """Return the names of the blocks in execution order.
 
     Raises:
-        ModelError: the diagram has an algebraic loop: no block in the loop delays an input to the next sample.
+        ModelError: the diagram has an algebraic loop (a loop in which each output depends on the same sample).
     """
     before: dict[str, dict[str, None]] = {name: {} for name in flat.blocks}
     for (name, port), (source, _) in flat.wires.items():

@@ -89,7 +89,7 @@ class Diagram(NamesMoved):
     prefix = "diagram"
     """Prefix of the signal names."""
     senses = False
-    """Whether the diagram models a sensor. Other diagrams can read its outputs."""
+    """Whether the diagram models a sensor, whose outputs other diagrams can read."""
 
     @checks_old_names
     def __init__(self, label: str = "control", rate: float | None = None, max_rate: float | None = None) -> None:
@@ -326,7 +326,7 @@ class Diagram(NamesMoved):
             return outer.get(source[0]) if found.kind == "inport" and prefix else (prefix + source[0], source[1])
 
         def open_port(end: Port) -> str:
-            """Return the port, here or in an enclosing diagram, that needs a wire so that ``end`` gets a value."""
+            """Return the port that needs a wire so that ``end`` gets a value, here or in an enclosing diagram."""
             source = self.wires.get(end)
             return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]
 

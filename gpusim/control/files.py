@@ -186,7 +186,7 @@ class _Loader:
         return made
 
     def _with_location(self, line: int, path: str, act: Any) -> Any:
-        """Call ``act``. If it raises a ModelError, add the position in the file to the message."""
+        """Call ``act``, and add the position in the file to the message of a ModelError."""
         try:
             return act()
         except ModelError as error:

@@ -13,7 +13,7 @@ Port = tuple[str, str]
 SEPARATOR = "/"
 """Separator between names in a path such as "leg/pid" (subsystem and block)."""
 CLOCK = "clock"
-"""Name in the middle of ``diagram.<label>.clock.rate``. This parameter sets the sample rate of a diagram."""
+"""Middle part of ``diagram.<label>.clock.rate``, the parameter that sets the sample rate of a diagram."""
 
 
 @dataclass

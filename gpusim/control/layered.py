@@ -1,8 +1,8 @@
 """A layered layout of boxes and wires from left to right.
 
 The layout follows Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system structures", IEEE
-Transactions on SMC 11, 1981. The steps are: open loops, assign boxes to columns, reserve lanes for long wires, and
-order each column by barycenters.
+Transactions on SMC 11, 1981. The steps are: open loops, assign boxes to columns, reserve lanes (gaps) for long wires,
+and order each column by barycenters.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class LayoutResult:
 
 
 Stop = tuple[int, float]
-"""Point of a wire: index of a box or lane, and offset below the middle of this box or lane."""
+"""Point of a wire: index of a box or lane (gap for a wire), and offset below the middle of the box or lane."""
 
 
 def lay_out(nodes: list[Node], edges: list[Edge]) -> LayoutResult:
@@ -110,7 +110,7 @@ def _walk(after: list[list[Edge]], starts: list[int]) -> tuple[set[Edge], list[i
 
 
 class _Layout:
-    """State of the layout. An item (box or lane) has a column, a height and a vertical center."""
+    """State of the layout. An item is a box or a lane (gap for a wire), with column, height and vertical center."""
 
     def __init__(self, nodes: list[Node], edges: list[Edge]) -> None:
         self.nodes, self.edges = nodes, edges
@@ -131,7 +131,7 @@ class _Layout:
         self.rank, self.y = [0.0] * len(self.heights), [0.0] * len(self.heights)
 
     def _route(self, edge: Edge) -> list[Stop]:
-        """Return the route of a wire: its start, one lane in each column that it crosses, and its end."""
+        """Return the route of a wire: start, one lane (gap) in each column that the wire crosses, and end."""
         a, b, back = self.nodes[edge.source], self.nodes[edge.target], edge in self.back
         s, t = self.layer[edge.source], self.layer[edge.target]
         between = []

@@ -16,7 +16,7 @@ from typing import Any
 from gpusim.description.program import Ring
 
 FUNCTIONS = ("sin", "cos", "exp", "log", "atan2", "pow")
-"""Elementary functions. C++ code uses the namespace det, and Python code uses the module exact_math."""
+"""Names of the elementary functions in the C++ namespace ``det`` and in the Python module ``exact_math``."""
 
 
 class Value:
@@ -115,7 +115,7 @@ class Trace:
         initial: initial values of the state variables.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: functions that are not traced, by name. Each value is (C++ definition, Python function).
+        calls: (C++ definition, Python function) of each function that is not traced, by name.
         rings: ring buffers of state variables.
     """
 
@@ -296,7 +296,7 @@ class Trace:
     # Tables.
 
     def table(self, values: Sequence[float]) -> str:
-        """Return the name of a constant array."""
+        """Add a constant array to the trace, and return its name. Equal arrays share one name."""
         listed = [float(v) for v in values]
         for name, known in self.tables.items():
             if known == listed:
@@ -306,7 +306,7 @@ class Trace:
         return name
 
     def interval(self, table: str, x: Number) -> Num:
-        """Return the index (from 0) of the interval that contains x. The first and last intervals are unbounded."""
+        """Return the index (from 0) of the table interval that contains x. The outer intervals are unbounded."""
         count = len(self.tables[table])
         return self.num(
             f"double(interval_of({table}, {count}, {{}}))",

@@ -61,7 +61,7 @@ def _sentence(unit: str, factor: float) -> str | None:
 
 
 _LONGEST = 40
-"""The module does not analyze words that are longer than this."""
+"""Maximum number of letters in a word that the module analyzes."""
 
 
 def _corrected(word: str) -> tuple[str, float] | None:

@@ -237,7 +237,7 @@ def _check_names(variables: Sequence[dict[str, Any]]) -> None:
 
 
 def _collect_units(plan: dict[str, Any]) -> None:
-    """Add the FMI units of all variables to the plan. If FMI cannot express a unit, add its text to the description."""
+    """Add the FMI units of all variables to the plan. Write units without an FMI equivalent into the description."""
     for variable in plan["variables"]:
         base = fmi_unit(variable["unit"])
         if base is None:

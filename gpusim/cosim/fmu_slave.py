@@ -27,7 +27,7 @@ _TIME = "fmu/time"
 
 
 class SavedState:
-    """Saved state of an FMU in memory. :meth:`to_bytes` keeps its result for later calls."""
+    """Saved state of an FMU in memory. :meth:`to_bytes` caches its result."""
 
     def __init__(self, snapshot: Snapshot, time: float, pack: Callable[[Snapshot, float], bytes]) -> None:
         self.snapshot, self.time, self._pack = snapshot, time, pack

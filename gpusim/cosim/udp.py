@@ -27,7 +27,7 @@ _MAX_NUMBER = 65535
 
 
 class UdpPoses(Closing):
-    """Sender of body poses over UDP. It sends during the steps of a simulation.
+    """Sender that transmits body poses over UDP while a simulation steps.
 
     During ``sim.step(n)``, the sender sends all samples that are due. Use the sender in a ``with`` statement, or call
     :meth:`close`.

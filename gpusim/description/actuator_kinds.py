@@ -1,7 +1,7 @@
-"""Base class of actuator kinds, and the law of an axis row, to which actuators add terms.
+"""Base class of actuator kinds. Actuators add terms to the force law of an axis row.
 
-An axis row is a constraint row along one scalar motion: a joint coordinate, or the distance between two points. The law
-of the row gives the impulse p in a substep as a function of the velocity u:
+An axis row is a constraint row along one scalar motion: a joint coordinate, or the distance between two points. The
+force law gives the impulse p in a substep as a function of the velocity u of the row:
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
@@ -52,11 +52,11 @@ LINE_REFERENCES: Mapping[str, Reference] = {
     "body_b": BODY,
     "point_b": point_on("body_b"),
 }
-"""References to bodies and points, for a kind that acts between two points."""
+"""Parameters that refer to bodies and points, for kinds that act between two points."""
 ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "rad/s3": "m/s3"}
 """Translational unit for each rotational unit. On a translational coordinate, kinds with ``turns`` use these units."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
-"""References to a joint and its axis, for a kind that acts on a joint coordinate."""
+"""Parameters that refer to a joint and an axis of the joint, for kinds that act on a joint coordinate."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class StateVariable:
 
 @dataclass(frozen=True)
 class Reading:
-    """A signal of an actuator at time t. ``read(group, now)`` returns the values of a group, (num_worlds, n).
+    """A signal of an actuator at time t. ``read(group, now)`` returns the values of all actuators, (num_worlds, n).
 
     ``device`` is the body of a C++ function that computes the same values (reference/signals/quantities.py). Without
-    ``device``, only the host can read the signal. ``range`` takes the parameters of one actuator, and returns the
-    minimum and maximum of its gauge in ``unit``. ``range`` is None if the signal is unbounded.
+    ``device``, only the host can read the signal. ``range`` returns the minimum and maximum of the gauge, in ``unit``,
+    for the parameters of one actuator. ``range`` is None if the signal is unbounded.
     """
 
     name: str
@@ -122,8 +122,8 @@ class StepBuffers(Protocol):
     """(v, w) of the bodies before the kick, (num_worlds, bodies, 6)."""
     axis_position: Array
     rate: Array
-    """Row velocity before this kick (u-). ``rate_old`` is the row velocity before the previous kick. ``rate_next`` is
-    the row velocity after the solve."""
+    """Velocity of each axis row before the current velocity update (kick), u-. ``rate_old`` is the row velocity before
+    the previous kick. ``rate_next`` is the row velocity after the solve."""
     rate_old: Array
     rate_next: Array
     response: Array
@@ -136,7 +136,7 @@ class StepBuffers(Protocol):
     scratch: dict[str, Array]
     """Arrays by name in which actuator kinds keep data until the end of the substep."""
     groups: dict[str, Group]
-    """All actuators by kind. Kinds that interact read the data of other kinds here."""
+    """All actuators, grouped by kind. A kind can read the groups of other kinds here."""
     circuit: Any
 
     @property
@@ -156,9 +156,9 @@ class StepBuffers(Protocol):
         """Return the mean command during the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the term ``P - D u`` of a group in the law of the axis rows.
+        """Set the term ``P - D u`` that a group of actuators adds to the force law of each axis row.
 
-        A second call in the same substep replaces the term.
+        A second call in the same substep replaces the term of the first call.
         """
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
@@ -171,10 +171,10 @@ class StepBuffers(Protocol):
         """Add the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n)."""
 
     def add_friction(self, group: Group, force: Array) -> None:
-        """Add a group's dry friction (N or N m)."""
+        """Add dry friction (N or N m) to the axis rows of a group."""
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Limit the axis position to the range from ``lower`` to ``upper``."""
+        """Limit the positions of a group's axis rows to the range from ``lower`` to ``upper``."""
 
 
 class StateReader(Protocol):
@@ -218,10 +218,10 @@ class StateReader(Protocol):
 
 
 class AxisMaker(Protocol):
-    """Factory of axis rows. ``finalize`` passes it to the actuators."""
+    """Factory that creates axis rows. ``finalize`` passes the factory to the actuators."""
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Return the axis row of a joint coordinate. All actuators on this coordinate share the row."""
+        """Return the index of the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
         """Return the axis row on which the actuator with the index ``actuator`` acts."""
@@ -236,8 +236,8 @@ class AxisMaker(Protocol):
 class Group:
     """All actuators of one kind.
 
-    ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` contains the axis row of each
-    actuator, (n,). ``control`` maps each command name to column indices (n,) of the control array.
+    ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` contains the axis row index of
+    each actuator, (n,). ``control`` maps each command name to column indices (n,) of the control array.
     """
 
     type: ActuatorType
@@ -272,7 +272,7 @@ class Group:
                     raise validate.fail(self.specs[0].element, f"{name} {rule}", f"write {name} {sign} 0")
 
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
-        """Return a group that contains only actuator ``n``, with its parameters in ``worlds``. Checks use it."""
+        """Return a group with only actuator ``n`` and only the parameters of ``worlds``, for checks."""
         params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
         axes = self.axes[n : n + 1]
         return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
@@ -288,13 +288,13 @@ class ActuatorType:
     prefix: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     references: ClassVar[Mapping[str, Reference]] = {}
-    """Builder parameters that are element indices, or points or directions in a body frame."""
+    """Builder parameters that refer to model elements, or that are points or directions in a body frame."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
     """State variables that store the volume of voids (cavitation) in oil, m3."""
     jumps_from: ClassVar[float] = 0.0
-    """A prescribed motion with a joint speed above this limit (m/s or rad/s) is a ``jump``. 0 if the kind prescribes no
-    motion."""
+    """Speed limit (m/s or rad/s). A prescribed motion that needs a higher joint speed is a ``jump``. The limit is 0 if
+    the kind prescribes no motion."""
     commands: ClassVar[tuple[str, ...]] = ()
     """Names of the commands. ``control[label]`` is the first command. Each other command is
     ``control[label + "." + name]``."""
@@ -304,7 +304,7 @@ class ActuatorType:
     ``body_b`` and ``point_b``. The pictures "motor_can" and "torsion_coil" need ``joint``. None if the kind has no
     picture."""
     nonlinear: ClassVar[bool] = False
-    """True if the law is nonlinear in the row velocity."""
+    """True if the force law is nonlinear in the velocity of the axis row."""
     clamped: ClassVar[bool] = False
     """True if the kind may add a term with a force limit. In Python, the kind calls ``StepBuffers.add_clamped_law``.
     Kernels set ``term.clamped_impulse``, ``term.clamped_slope`` and ``term.clamped_bound`` (``ActuatorTerm``)."""
@@ -316,7 +316,7 @@ class ActuatorType:
     """True if the kind has two additional signals: the dissipated power, and the force during the next velocity update
     (kick)."""
     extra: ClassVar[bool] = False
-    """True if the kernels contain the kind's code only if the model has actuators of this kind."""
+    """True if kernels omit the kind's code in models without actuators of this kind."""
     turns: ClassVar[bool] = False
     """True if parameters and readings have rotational units. For a translational axis, m and N replace rad and N m."""
     kernel_file: ClassVar[str] = ""
@@ -361,7 +361,7 @@ class ActuatorType:
         return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return a copy of the actuator with additional parameters, computed from the masses of bodies."""
+        """Return a copy of the actuator with additional parameters that depend on the masses of bodies."""
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
@@ -369,14 +369,14 @@ class ActuatorType:
         return -1
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the distinct axis rows of one actuator of a coupled kind.
+        """Return the axis rows of one coupled actuator, without duplicates.
 
         Other actuators may also act on these rows.
         """
         return []
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Check all actuators of this kind at finalize, and raise a ModelError if one is invalid."""
+        """Check all actuators of this kind in ``finalize``, and raise a ModelError if one is invalid."""
 
     def check(self, group: Group) -> None:
         """Check the parameters of all actuators in ``finalize``, or of one actuator after a user changed a parameter.
@@ -414,7 +414,7 @@ class ActuatorType:
         return None
 
     def push(self, group: Group, work: StepBuffers) -> None:
-        """Add forces on bodies to ``work.force`` and ``work.torque``."""
+        """Add forces and torques on bodies to ``work.force`` and ``work.torque``."""
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the terms of the actuators to the force law of the axis rows.
@@ -426,7 +426,7 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n).
+        """Return how far each prescribed motion jumps in this step (m or rad), (num_worlds, n).
 
         Return None if the kind has no jumps.
         """
@@ -473,7 +473,7 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight of the new value in a time step of z' = -z/T. With this weight, the step is exact.
+    """Return the weight of the new value with which a time step of z' = -z/T is exact.
 
     ``ratio`` is h/T. The weight is 1/(1 - exp(-r)) - 1/r with r = h/T. The weight rises from 1/2 for small r to 1 for
     large r.

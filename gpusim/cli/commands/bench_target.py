@@ -19,7 +19,7 @@ from gpusim.errors import SimulationError
 from gpusim.scene import scene_modules
 
 _SECONDS, _QUICK_SECONDS = 2.0, 0.3
-"""Wall time (s) of a full measurement, and wall time of a quick measurement."""
+"""Wall times (s) of a full measurement and of a quick measurement."""
 _WARM_UP = 20
 _CHUNK = 20
 """Number of steps between two checks of the clock."""
@@ -38,9 +38,9 @@ _CHEAPER = {
     "relax": "restitution = 0 for bodies that need not bounce",
     "positions": "fewer loops of joints",
 }
-"""Advice on how to make a stage of the step faster, by name of the stage."""
+"""Advice on how to shorten a stage of the step, such as ``solve``. Keys are names of stages."""
 _LARGE = 0.1
-"""Minimum fraction of the step time for which the profile shows advice on a stage."""
+"""The profile shows advice for stages that take at least this fraction of the step time."""
 
 
 def is_target(names: Sequence[str]) -> bool:
@@ -87,7 +87,7 @@ def bench_target(target: str, backend: str, dtype: str, threads: int | None, qui
 
 
 def _profile(sim: Any) -> Table:
-    """Return a table with the time of each stage of a step."""
+    """Measure the time of each stage of a step, such as ``solve``, and return a table."""
     from gpusim.bench.phases import profile
 
     with notes_instead_of_warnings():

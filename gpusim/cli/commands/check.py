@@ -1,4 +1,4 @@
-"""``gpusim check``: report lost features and likely model errors, run the model, and compare it with MuJoCo."""
+"""``gpusim check``: report import losses and likely model errors, run the model, and compare it with MuJoCo."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _is_diagram(target: str) -> bool:
 
 
 def _chosen(options: DiagramOptions, found: list[Diagram]) -> list[Diagram]:
-    """Return a list that contains only the diagram with the chosen label.
+    """Return the diagram that ``--label`` selects, or the only diagram, as a list.
 
     Raises:
         OptionError: the label is unknown, or there are several diagrams and no label is given.

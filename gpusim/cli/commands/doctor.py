@@ -59,7 +59,7 @@ def _automatic(working: list[str]) -> str:
 
 
 def print_headers(folder: Path) -> int:
-    """Write the generated kernel sources into a folder. Print the file names and the option for clangd.
+    """Write the generated kernel sources into a folder. Print the file names and how to use them with clangd.
 
     Returns:
         Exit code 0.

@@ -53,16 +53,16 @@ def fmu_command(
     pose: PoseOption = None,
     floor: FloorOption = False,
 ) -> None:
-    """Write a scene or a file as a co-simulation FMU (FMI 3.0). The FMU needs Python with gpusim."""
+    """Write a scene or a file as a co-simulation FMU (FMI 3.0). To run the FMU, a computer needs Python and gpusim."""
     run = pick(RunOptions, locals(), out=None)
     names = {"inputs": inputs, "outputs": outputs, "parameters": parameters}
     _fmu(run, out, {kind: _names(given) for kind, given in names.items()}, step)
 
 
 def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step: float | None) -> None:
-    """Build the simulation and write its FMU.
+    """Build the simulation and write it as an FMU.
 
-    ``names`` maps "inputs", "outputs" and "parameters" to names, or to None for the default names.
+    ``names`` contains the chosen names of "inputs", "outputs" and "parameters". None selects the default names.
 
     Raises:
         GpusimError: the input is invalid.

@@ -88,7 +88,7 @@ def run(options: RunOptions) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Recorders:
-    """Recorders for the output file and the plots, with the number of steps between samples of each."""
+    """Recorders of the output file and of the plots, with sampling intervals in steps."""
 
     file: StreamRecorder | None = None
     file_every: float = 1.0

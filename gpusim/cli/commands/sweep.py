@@ -31,7 +31,7 @@ class SweepOptions:
         rate: samples per second of simulated time, or None to record only the final state.
         sample: number of random points, or None to use all combinations of values.
         seed: seed of the random points.
-        together: maximum number of points that one simulation contains.
+        together: maximum number of points that run together in one simulation.
         ray: address of a Ray cluster, or None.
     """
 

@@ -189,9 +189,10 @@ class Lowpass2(LowPassFilter):
 
 @block("transfer")
 class Transfer(Linear):
-    """Transfer function ``num`` / ``den``. Both are lists of polynomial coefficients in s, highest power first.
+    """Transfer function ``num`` / ``den``.
 
-    The order of ``num`` must not exceed the order of ``den``.
+    ``num`` and ``den`` are lists of polynomial coefficients in s, highest power first. The order of ``num`` must not
+    exceed the order of ``den``.
     """
 
     num: Sequence[float]

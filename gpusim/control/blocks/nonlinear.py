@@ -56,7 +56,7 @@ class Backlash(Block):
     initial: float = 0.0
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the output. It differs from the input by at most ``width`` / 2."""
+        """Return the output, which differs from the input by at most ``width`` / 2."""
         c.add_states("last", [self.initial] * c.kinds["out"].size)
         half = 0.5 * c.tune("width", self.width, least=0.0)
         out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.read_state("last"), inputs["in"], strict=True)]

@@ -195,7 +195,7 @@ class Input(Source):
 
     @property
     def range_lower(self) -> float:
-        """Lower end of the range."""
+        """Lower bound of the command: ``lower``, or by default 0 for a switch and -1 for other inputs."""
         return float(self.lower) if self.lower is not None else 0.0 if self.switch else -1.0
 
     def check(self, element: str) -> None:

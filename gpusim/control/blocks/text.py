@@ -239,9 +239,9 @@ class _Reader:
 class Python(Block):
     """Python function ``function(time, inputs)``. ``inputs`` is a dict of arrays by input name.
 
-    The arrays and the result have the shape (worlds,) or (worlds, n). They contain only the worlds in which a sample is
-    due. A diagram with a ``python`` block runs on the host. If the function keeps variables, a reset of worlds does not
-    reset them, and files do not store them.
+    The arrays and the result have the shape (worlds,) or (worlds, n). The arrays contain only the worlds in which a
+    sample is due. A diagram with a ``python`` block runs on the host. If the function keeps variables, a reset of
+    worlds does not reset them, and files do not store them.
     """
 
     function: Callable[..., Any]
