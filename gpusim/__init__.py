@@ -111,7 +111,7 @@ _FUNCTIONS = {
     "run_clock": "gpusim.cosim.clock",
     "sweep": "gpusim.sweeps.sweep",
 }
-"""Name -> module of each function that gpusim imports on first use."""
+"""Module of each function that gpusim imports on first use, by function name."""
 
 
 def __getattr__(name: str) -> Any:

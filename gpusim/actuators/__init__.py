@@ -6,4 +6,4 @@ from gpusim.description.registry import discover
 discover(__name__, __path__)
 
 PACKAGE_KINDS: tuple[ActuatorType, ...] = tuple(actuator_kinds())
-"""Actuator types of gpusim. Types that are registered later come from other packages."""
+"""Built-in actuator types. Actuator types of other packages are not in this tuple."""

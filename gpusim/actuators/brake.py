@@ -3,7 +3,7 @@
     |T| <= torque * command,   command 0 to 1
 
 The solver solves Coulomb's law together with the joint constraints. A brake holds a machine at rest. A velocity servo
-lets the machine creep.
+in place of a brake lets the machine creep.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Brake(JointActuator):
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the command: a pedal, 0 to 1. The builder sets the safe value."""
+        """Return the operator settings of the command: a pedal, 0 to 1. The argument ``safe`` sets the safe value."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def check(self, group: Group) -> None:
@@ -72,7 +72,7 @@ class Brake(JointActuator):
         group.check_signs(not_negative=("torque",))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add dry friction proportional to the command, averaged over the velocity update (kick)."""
+        """Add dry friction, proportional to the mean command over the velocity update (kick)."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 

@@ -4,9 +4,9 @@
 
 tau is the rotor torque. u is the command. w is the rotor speed, r times the joint velocity. M_s is the stall torque.
 w_idle is the no-load speed. t_m is the mechanical time constant. T_e is the electrical time constant. r is the gear
-ratio. The force law of the joint's axis row includes the inertia and the torque of the rotor. The scheme is implicit in
-torque and speed, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a step of h_prev
-s is the solution of
+ratio. The constraint row of the joint coordinate includes the inertia and the torque of the rotor. The scheme is
+implicit in torque and speed, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a
+step of h_prev s is the solution of
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
@@ -80,7 +80,7 @@ def read_torque(group: Group, now: StateReader) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return ``gain`` and ``free_torque``. The torque after the interval is ``free_torque + gain * drive``."""
+    """Return ``gain`` and ``free_torque`` for the rotor torque after the interval: ``free_torque + gain * drive``."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
@@ -98,7 +98,7 @@ def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
 
 @register
 class DcMotor(JointActuator):
-    """DC motor, which adds rotor inertia and torque to the force law of the joint's axis row."""
+    """DC motor that adds rotor inertia and rotor torque to a joint coordinate."""
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
@@ -179,7 +179,7 @@ class DcMotor(JointActuator):
         )
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Compute the rotor torque and the drive torque s from the solved rotor speed."""
+        """Compute the rotor torque, and the drive torque s = M_s (u - w/w_idle), from the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)

@@ -52,7 +52,7 @@ class Drag(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body (drag has no axis row)."""
+        """Return the index of the body, because drag does not act on a joint coordinate."""
         return int(spec.params["body"])
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
@@ -128,7 +128,7 @@ def _excess(factor: Array, response: Array) -> Array:
 
 
 def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return two pairs, for velocity and angular velocity: the value at the last half step, and the change until t."""
+    """Return (value at the last half step, change until time t), for the velocity and for the angular velocity."""
     state, last = work.state.arrays, work.twist_before[:, bodies].astype(np.float64)
     older = state["velocity_before"][:, bodies].astype(np.float64)
     before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)

@@ -85,7 +85,7 @@ class Force(ActuatorType):
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body instead of an axis row, because a load on a body has no axis row."""
+        """Return the index of the body, because the load does not act on a joint coordinate."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
@@ -123,7 +123,7 @@ class Torque(ActuatorType):
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body instead of an axis row, because a load on a body has no axis row."""
+        """Return the index of the body, because the load does not act on a joint coordinate."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:

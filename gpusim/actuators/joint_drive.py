@@ -1,4 +1,4 @@
-"""Actuators for controllers, on a joint coordinate: a force or torque, and a servo with feed-forward.
+"""Actuators on a joint coordinate for controllers: a joint force or torque, and a servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 

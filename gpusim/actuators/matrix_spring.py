@@ -77,11 +77,11 @@ class MatrixSpring(ActuatorType):
     readings: ClassVar[tuple[Reading, ...]] = tuple(_force_reading(component) for component in range(SIZE))
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the axis rows of all coordinates of the joint."""
+        """Return the constraint row (axis row) of each joint coordinate."""
         return [maker.joint_axis(spec.params["joint"], axis) for axis in range(SIZE)]
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a matrix is not positive semidefinite, or a motion has neither stiffness nor damping."""
+        """Raise ModelError if a matrix is not positive semidefinite, or a direction has no stiffness and no damping."""
         for number, spec in enumerate(group.specs):
             k, c = matrix(group, "k", number), matrix(group, "c", number)
             for name, values in (("stiffness", k), ("damping", c)):

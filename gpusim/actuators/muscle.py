@@ -13,8 +13,8 @@ al. 2013):
 With ``tausmooth``, the time constant changes smoothly for small abs(u - a). The Runge-Kutta method of order 4
 integrates the activation, without overshoot at any step size.
 
-The force is implicit in the velocity, and therefore stable at any step size. In a velocity update (kick), the passive
-force is its mean along the motion, which conserves elastic energy.
+The force is implicit in the velocity, and therefore stable at any step size. The velocity update (kick) uses the mean
+of the passive force along the motion, to conserve elastic energy.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ class Muscle(JointActuator, RefittedLaw):
             raise validate.fail(element, rule, "write normalized lengths, such as lmin = 0.5 and lmax = 1.6")
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of a velocity update (kick) at a guess of u+, and -dp/du+, (num_worlds, n) each."""
+        """Return the impulse p of a velocity update (kick) to the velocity u+, and -dp/du+, (num_worlds, n) each."""
         p, kick = group.params, work.kick_time.astype(np.float64)
         gear, peak, unit = p["gear"], p["peak_force"], optimum_length(p)
         before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
@@ -284,8 +284,8 @@ def add_muscle(
         joint: joint or tendon index.
         peak_force: active force at full activation, optimum length and zero velocity (N).
         length_range: (minimum, maximum) of the length within the joint limits (m), like MuJoCo's ``lengthrange``.
-        gear: muscle length per coordinate. For a rotation, the gear is the moment arm (m/rad). With a negative gear,
-            the muscle pulls towards larger coordinates.
+        gear: change of muscle length per change of the coordinate. For a rotation, the gear is the moment arm (m/rad).
+            With a negative gear, the muscle pulls towards larger coordinates.
         operating_range: normalized lengths (length divided by optimum length) at the ends of ``length_range``.
         timeconst: time constants of a rising and a falling activation (s).
         tausmooth: width of the range of ``u - a`` (excitation minus activation) in which the time constant changes

@@ -7,7 +7,8 @@ substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 
-The row applies the impulse D (u* - u). D is much larger than the inertia of all bodies, so u is almost u*.
+The actuator applies the impulse D (u* - u) in each substep. D is much larger than the inertia of all bodies, so the
+solved velocity u is almost u*.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from gpusim.description.ui_hints import UiHints
 from gpusim.typing import Array
 
 STIFFNESS = 1e7
-"""D divided by the total inertia of all bodies."""
+"""Gain D of the impulse D (u* - u), divided by the total mass or inertia of all bodies."""
 SMOOTH_RATE, SMOOTH_WAY = 0.05, 0.02
 """Maximum velocity error / (j dt^2), and maximum position error / (j dt^3), on a path with the jerk j."""
 JUMP_SPEED = 20.0
-"""Speed above which the motion counts as a jump (m/s or rad/s)."""
+"""If a step needs a higher speed to reach the path, the path has a jump (m/s or rad/s)."""
 _SPEEDS = {"velocity": 1.0, "acceleration": 10.0}
 """Maximum velocity (m/s or rad/s) and acceleration (m/s2 or rad/s2) in control panels."""
 
@@ -94,7 +95,7 @@ class PrescribedMotion(JointActuator):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the actuator with the slope D, computed from the mass or inertia of all bodies."""
+        """Return the actuator with the gain D of the impulse D (u* - u), from the mass or inertia of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         positions = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0
@@ -113,7 +114,7 @@ class PrescribedMotion(JointActuator):
         return np.where(smooth, (a - a0) / dt, 0.0)
 
     def _rate(self, group: Group, work: Any) -> Array:
-        """Return u* (m/s or rad/s)."""
+        """Return the rate u* of the coordinate in this substep (m/s or rad/s)."""
         x, v, a = (work.control[:, group.control[name]] for name in self.commands)
         count, state = work.config.substeps, work.state.arrays
         done = state["sensed_substeps"][:, None]
@@ -131,7 +132,7 @@ class PrescribedMotion(JointActuator):
         return np.asarray(mean + gap / (h * (count - done)))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a very stiff force law that enforces the rate of the path."""
+        """Add the impulse D (u* - u), which enforces the rate u* of the path."""
         if velocity is None:
             slope = work.broadcast(group.params["slope"])
             work.add_law(group, slope * self._rate(group, work), slope)
@@ -165,7 +166,7 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
     ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands ``<label>.velocity`` and
     ``<label>.acceleration`` are the velocity and acceleration at the start of the step. Write all three commands before
     each step, or use a diagram with the block ``trajectory``, or ``gpusim.command_schedule.follow_paths``. Errors are
-    of second order in dt. The coordinate follows a jump of the path (more than 20 m/s or rad/s) in one step, with
+    of second order in dt. If the path jumps (faster than 20 m/s or rad/s), the coordinate follows in one step, with
     unlimited force. The simulation warns about the first jump.
 
     Args:

@@ -1,8 +1,8 @@
-"""Force laws that are nonlinear in the row velocity u+ after the step.
+"""Actuator forces that are nonlinear in the velocity u+ after the step.
 
-In each pass, the solver replaces the force law by a line P - D u+. The line is the tangent of the force law at the
-solution for this row alone. If the slope changes little, the line keeps the previous slope, which saves a factorization
-of the direct solver.
+In each solver pass, a line P - D u+ replaces the force law of a constraint row. The line is the tangent of the force
+law at the velocity that solves the row without all other rows. If the slope D changes little, the line keeps the
+previous slope. The direct solver then needs no new factorization.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ ROUNDS, SETTLED, ROUNDING = 40, 1e-6, 1e-14
 KEPT = 0.2
 """If a row's slope changes by more than this fraction, the solver updates the slope and factors the matrix again."""
 SWINGING, MIN_SHARE = 0.5, 0.05
-"""A reversed change is an oscillation if it exceeds these fractions of the previous change and of the velocity."""
+"""An opposite velocity change is an oscillation above these fractions of the previous change and of the velocity."""
 
 
 class RefittedLaw(ActuatorType, ABC):
-    """Base class of actuators on one axis row. The impulse decreases with the row velocity u+."""
+    """Base class of actuators whose impulse decreases nonlinearly with the velocity u+ of one constraint row."""
 
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
@@ -32,7 +32,7 @@ class RefittedLaw(ActuatorType, ABC):
 
     @abstractmethod
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of a velocity update (kick) at the guess u+, and -dp/du+ >= 0, (num_worlds, n) each."""
+        """Return the impulse p of a velocity update (kick) to u+, and -dp/du+ >= 0, (num_worlds, n) each."""
 
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
@@ -65,7 +65,7 @@ class RefittedLaw(ActuatorType, ABC):
         return rate, impulse, slope
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a line P - D u+ instead of the force law."""
+        """Add the line P - D u+ that approximates the force law."""
         key = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)

@@ -1,12 +1,12 @@
 """Linear and torsion spring-dampers: soft constraint rows, second-order accurate and stable for any stiffness.
 
-G_n is the elongation at t_n. u- and u+ are the row velocities at the start and at the end of the velocity update
+G_n is the elongation at t_n. u- and u+ are the elongation rates at the start and at the end of the velocity update
 (kick). k is the stiffness and c is the damping. The force at t_n is
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
 The spring term follows the average-acceleration rule, which conserves energy and is stable for any k. u_n is the
-velocity at t_n, a weighted mean of three row velocities. The step size may change during a simulation. With
+elongation rate at t_n, a weighted mean of three rates. The step size may change during a simulation. With
 ``scheme="semi_implicit"``, spring and damper are implicit: f = -k (G + h u+) - c u+.
 """
 
@@ -41,8 +41,8 @@ def spring_law(
     """Return the impulse law ``p = P - D u+`` of a spring-damper over one velocity update (kick).
 
     Args:
-        work: the running step.
-        axis: indices of axis rows (n,).
+        work: buffers of the running step.
+        axis: indices of the constraint rows (axis rows) of the springs (n,).
         stiffness, damping: stiffness k and damping c (1 or num_worlds, n).
         elongation: elongation G at t_n (num_worlds, n).
 
@@ -59,7 +59,7 @@ def spring_law(
 
 
 def read_length(group: Group, now: StateReader) -> Array:
-    """Return the coordinate of the row: length (m) or angle (rad)."""
+    """Return the length of a spring (m), or the joint coordinate of a torsion spring (m or rad)."""
     return now.axis_value(group.axis)
 
 
@@ -71,7 +71,7 @@ def read_force(group: Group, now: StateReader) -> Array:
 
 
 def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, ...]:
-    """Return the readings of a spring type: length or angle, and force or torque."""
+    """Return the signals of a spring type: length or angle, and force or torque."""
     law = f"w.{kind}_stiffness(i), w.{kind}_damping(i), w.{kind}_rest_length(i)"
     return (
         Reading("length", unit, length, read_length, f"*out = axis_value(w, w.{kind}_axis()[i]);"),

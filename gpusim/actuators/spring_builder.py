@@ -39,9 +39,9 @@ def add_spring(
         body_a, body_b: bodies, -1 for the world.
         point_a, point_b: attachment points in the body frames (m). Default: origins of the body frames.
         stiffness: spring stiffness (N/m).
-        damping: damping coefficient (N s/m), or a pair (bound, rebound) for shortening and lengthening. Alternatively,
-            a table with 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). From row to row,
-            velocities must increase and forces must not decrease. One row must be (0, 0).
+        damping: damping coefficient (N s/m), or a pair (bound, rebound) for shortening and lengthening. You can also
+            give a table with 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). From row to
+            row, velocities must increase and forces must not decrease. One row must be (0, 0).
         rest_length: length without force (m). Default: 0.
         label: unique name. The signals are ``spring.<label>.length`` and ``spring.<label>.force``.
         preload: alternative to ``rest_length``: force that pushes the points apart in the current body poses (N).
@@ -132,7 +132,7 @@ def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
 
 
 def _free_length(element: str, stiffness: float, rest: float | None, preload: Any, name: str) -> float:
-    """Return the spring's compression (m or rad) under the preload."""
+    """Return preload / stiffness, the compression of the spring under the preload (m or rad)."""
     force = validate.number(element, "preload", preload)
     if rest is not None:
         raise validate.fail(element, f"preload and {name} exclude each other", "give one of them")
@@ -144,7 +144,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
 def _law_params(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
-    """Return the parameters of a linear spring, or of a strut with stops, tables or separate damping in rebound."""
+    """Return the parameters of a linear spring, or of a strut for stops, tables or two damping values."""
     plain = np.ndim(np.array(damping, dtype=object)) == 0
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)
@@ -172,7 +172,7 @@ def _law_params(
 
 
 def _damping_params(element: str, damping: Any, plain: bool) -> tuple[float, float, Array]:
-    """Return the damping in bound and in rebound (N s/m), and the rows of a table."""
+    """Return the damping in bound and in rebound (N s/m), and the rows of the damping table."""
     rows = validate.array(element, damping)
     if plain or rows.shape == (2,):
         pair = validate.per_axis(element, "damping", damping, 2)

@@ -8,11 +8,11 @@ the last and the next step,
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
 The mean is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy.
-Springs conserve energy at any stiffness, even with corners of the force law. The damper force depends on the
-velocity at t_n.
+Springs conserve energy at any stiffness, even if the slope of the force changes suddenly. The damper force depends on
+the velocity at t_n.
 
-In each pass, the solver replaces the nonlinear force law by a line (refitted_law.py). With ``scheme="semi_implicit"``,
-the forces of spring and damper are the forces at the end of the step.
+In each solver pass, a line replaces the nonlinear force law (refitted_law.py). With ``scheme="semi_implicit"``, spring
+and damper use the length and the velocity at the end of the step.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class BumpStop:
 
 
 def pieces(group: Group) -> tuple[Array, Array]:
-    """Return the cached pieces of springs and dampers, (6, pieces, ...) each. Parameter writes clear the cache."""
+    """Return the force pieces of springs and of dampers, (6, pieces, ...) each. Parameter writes clear this cache."""
     if "springs" not in group.derived:
         p = group.params
         springs: list[Piece] = [(p["rest_length"], -np.inf, np.inf, 0.0, -p["stiffness"], 0.0)]
@@ -151,8 +151,8 @@ def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
     """Return the mean force from a to b, and the mean's derivative with respect to b.
 
     Args:
-        rows: force pieces.
-        a, b: coordinates (num_worlds, n).
+        rows: force pieces, from :func:`pieces`.
+        a, b: lengths or joint coordinates (num_worlds, n).
     """
     at, lower, upper, c0, c1, c3 = rows
     distance = b - a
@@ -226,7 +226,7 @@ class Strut(LineActuator, RefittedLaw):
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of a velocity update (kick) at a guess of u+, and -dp/du+, (num_worlds, n) each."""
+        """Return the impulse p of a velocity update (kick) to the velocity u+, and -dp/du+, (num_worlds, n) each."""
         springs, dampers = pieces(group)
         x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
         if work.scheme == "semi_implicit":

@@ -114,7 +114,7 @@ def check_options(options: dict[str, Any]) -> None:
 
     Raises:
         ModelError: an option has an invalid value.
-        UnknownNameError: the launch is unknown.
+        UnknownNameError: the launch mode is unknown.
     """
     use_staged("auto" if options.get("launch") is None else options["launch"], 0)
     for name, least in (("threads", 1), ("device", 0)):
@@ -147,8 +147,8 @@ def make_backend(
         name: result of :func:`choose_backend`.
         model, state, parameters, config: the simulation to run.
         real: number type of the computations.
-        options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. None selects the
-            default. Each backend uses only its own options.
+        options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. An option None selects
+            the default. A backend ignores the options that it does not have.
     """
     _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}
@@ -167,7 +167,7 @@ def make_backend(
 
 
 def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
-    """Warn if some constraints have no color."""
+    """Warn if ``max_colors`` is too small for the graph coloring of all constraints."""
     if config.direct and not topology.swept.any():
         return
     overflow = topology.coloring_for(config.max_colors).overflow

@@ -30,7 +30,7 @@ class AccuracyWatch:
         self.rebind(backend, model)
 
     def rebind(self, backend: Backend, model: Model) -> None:
-        """Watch another backend. The model of the new backend has the same elements."""
+        """Watch another backend. ``model``: model of the new backend, with unchanged elements."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
         self._groups, self._model = model.groups, model

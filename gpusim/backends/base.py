@@ -76,7 +76,7 @@ class Memory(Protocol):
         """Register an additional state array that the step does not use."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return n columns of a state array (worlds, n), on the host or the device like :meth:`to_device`."""
+        """Return n columns of a state array (worlds, n), as an array of the type that :meth:`to_device` returns."""
 
     def to_device(self, array: Array) -> Any:
         """Convert an array to the type that :meth:`gpusim.Simulation.read` returns."""
@@ -147,7 +147,7 @@ class Backend(Protocol):
         """Write poses and velocities in chosen worlds (reference/signals/writes.py).
 
         Args:
-            operations: numbers of the operations (CODES) and their three arguments, in order (n, 4), int32.
+            operations: one row per operation, with a code (CODES) and three arguments (n, 4), int32.
             values: values to write (worlds, columns). The CUDA backend also accepts a list of arrays to join, on the
                 host or on the device.
             worlds: indices of the worlds. The CUDA backend also accepts a mask on the device. With a mask, ``values``
@@ -170,7 +170,7 @@ class Backend(Protocol):
         """
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None] | None:
-        """Return a function that samples a diagram, or None if the caller must sample the diagram with NumPy."""
+        """Return a function that runs a block diagram, or None if the caller must run the diagram with NumPy."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Watch:
         """Return the quarantine.

@@ -33,7 +33,7 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Set the sizes of buffers that contain manifold records in groups of ``lanes``."""
+    """Set the buffer sizes for contact manifolds. The data of ``lanes`` manifolds is interleaved in memory."""
     lists = sizes["color_slots"] - 1
     pairs = sizes["pairs"]
     slots = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0

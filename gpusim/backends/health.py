@@ -1,4 +1,4 @@
-"""Quarantine of failed worlds (NaN), and warnings of lost contact pairs. All other worlds continue to run.
+"""Quarantine of failed worlds (NaN), and warnings of lost contact pairs. Worlds without failure continue to run.
 
 A failed world stays in its last valid state.
 """
@@ -110,7 +110,7 @@ class Quarantine:
         return dict(self._reasons)
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run."""
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let restored worlds outside ``failed`` run."""
         self.release(worlds)
         self._reasons |= {world: failed[world] for world in _common(failed, worlds)}
         self.stopped[list(self._reasons)] = True
@@ -123,7 +123,7 @@ class Quarantine:
             good.state = {name: array.copy() for name, array in group.state.items()}
 
     def _surely_fine(self) -> bool:
-        """Return True if a quick test shows that the states of all worlds are valid."""
+        """Return True if a quick test shows that all worlds are valid, and False if the full test is necessary."""
         state = self._backend.memory.state.arrays
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
@@ -251,7 +251,7 @@ MAX_VARIABLES = 16
 _WARNED_EACH = 5
 STARTED, ACTUATOR, LINEAR, ANGULAR, POSITION, ORIENTATION, COMMAND, JOINT = range(8)
 RESUMED = INDICES * (JOINT + 1) + 1
-"""Health word of a world that ``resume`` has stopped."""
+"""Failure code of a world that ``resume`` has stopped."""
 _FIELDS = {
     STARTED: "velocity",
     LINEAR: "linear_velocity",
@@ -271,7 +271,7 @@ class KernelHealth(Protocol):
         """Return the state and the commands."""
 
     def read_health(self) -> Array:
-        """Return the health word of every world (num_worlds,)."""
+        """Return the failure code of every world, 0 for a healthy world (num_worlds,)."""
 
     def read_health_value(self) -> Array:
         """Return the invalid value of each failed world (num_worlds,)."""
@@ -280,7 +280,7 @@ class KernelHealth(Protocol):
         """Let worlds run again."""
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend. ``words``: health words."""
+        """Stop the worlds that failed on the previous backend. ``words``: failure codes."""
 
 
 class KernelQuarantine:
@@ -334,7 +334,7 @@ class KernelQuarantine:
         return self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let all other restored worlds run."""
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let restored worlds outside ``failed`` run."""
         words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
         stopped = {world: failed[world] for world in _common(failed, worlds)}
         words[worlds] = values[worlds] = 0

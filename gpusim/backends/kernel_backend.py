@@ -96,7 +96,7 @@ class KernelBackend(ABC):
 
     name: str
     colors_side_by_side: ClassVar[bool] = False
-    """Whether many threads color the contacts of a large world in parallel (only in staged launch)."""
+    """Whether many threads do the graph coloring of contacts in a large world (only in staged launch)."""
 
     def __init__(
         self,
@@ -150,9 +150,9 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def lanes(self) -> int:
-        """Return the number of adjacent manifold records in memory.
+        """Return the number of contact manifolds whose data is interleaved in memory.
 
-        The results do not depend on the number of lanes.
+        This number does not change the results.
         """
 
     @abstractmethod
@@ -184,7 +184,7 @@ class KernelBackend(ABC):
         """Compute the joint angles of the current poses. The angles count full rotations."""
 
     def invalidate(self, initial: bool = False) -> None:  # noqa: B027 (nothing to do with shared memory)
-        """Invalidate the results of stage forward after a write, and with ``initial`` copies of the reset state."""
+        """Invalidate the results of stage forward. With ``initial``, also invalidate copies of the reset state."""
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Reset worlds to a state and the default commands."""
@@ -205,10 +205,10 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return a function that samples a diagram. The state variables are in the state array ``name``."""
+        """Return a function that runs a block diagram. The state variables are in the state array ``name``."""
 
     def read_health(self) -> Array:
-        """Return the health word of every world (num_worlds,)."""
+        """Return the failure code of every world, 0 for a healthy world (num_worlds,)."""
         return self.memory.read_array("health")
 
     def read_health_value(self) -> Array:
@@ -227,7 +227,7 @@ class KernelBackend(ABC):
         self.counters["failed"][0] = self._seen["failed"] = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend. ``words``: health words."""
+        """Stop the worlds that failed on the previous backend. ``words``: failure codes."""
         self.health[:], self.health_value[:] = words, values
         self.counters["failed"][0] = self._seen["failed"] = int(np.count_nonzero(words))
 
@@ -285,7 +285,7 @@ class KernelBackend(ABC):
         self.pass_on(before)
 
     def set_bounces(self, bounces: bool) -> None:
-        """Make a new plan if ``bounces`` has changed (True if a limit or a shape has a restitution coefficient)."""
+        """Make a new launch plan if ``bounces`` (whether a limit or a shape has restitution) has changed."""
         if bool(self.arguments["bounces"]) != bounces:
             self.arguments["bounces"] = bounces
             self.make_plan()
@@ -313,7 +313,7 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def slab_array(self, name: str) -> Array:
-        """Return a host view or copy of a slab array after stage forward (num_worlds, ...)."""
+        """Return a host view or copy of the array ``name`` of all worlds after stage forward (num_worlds, ...)."""
 
     def forward_contacts(self) -> ForwardContacts | None:
         """Return copies of the contacts of the last trial step, or None if the model has no pair capacity."""
@@ -333,7 +333,7 @@ class KernelBackend(ABC):
         )
 
     def fill_work(self, h: float) -> StepBuffers:
-        """Copy work arrays from the slabs after stage forward, for signals. Return the work arrays."""
+        """Return host copies of the work arrays after stage forward, for signals."""
         w, slab = self.work, self.slab_array
         w.control = self.memory.control
         prepare.set_times(w, h)

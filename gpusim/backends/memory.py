@@ -93,11 +93,11 @@ class KernelMemory(HostMemory):
 
     @property
     def groups(self) -> list[Group]:
-        """The actuators of the state."""
+        """Groups of actuators in the state, one group per actuator kind."""
         return self._state.groups
 
     def _pack(self, group: Group) -> None:
-        """Replace the variables of a group by views of one array."""
+        """Pack the state variables of an actuator group into one array, and replace each variable by a view."""
         variables = group.type.variables
         packed = np.stack([group.state[v.name] for v in variables], axis=1).astype(self.stored)
         own = self.packed_state[group.type.name] = np.ascontiguousarray(packed)
@@ -120,7 +120,7 @@ class KernelMemory(HostMemory):
         return self._bound[name][1]
 
     def read_array(self, name: str) -> Array:
-        """Return an array that the kernels write, by the name of :meth:`bind_array`."""
+        """Return the array that :meth:`bind_array` bound to ``name``. The kernels write this array."""
         return self._bound[name][0]
 
     def rows_of(self, worlds: Array) -> Array:

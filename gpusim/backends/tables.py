@@ -159,7 +159,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
 
 
 def starts(counts: Iterable[int]) -> Array:
-    """Return the start index of each part of a packed list, and the end index of the last part."""
+    """Return the start index of each list in a packed array, and the end index of the last list."""
     return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)
 
 
@@ -169,7 +169,7 @@ def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
 
 
 def _dot_points(t: Topology) -> Array:
-    """Return the first index of each group of dot elements, and the number of all dot elements."""
+    """Return the start of each group of dot elements (constraints on dot products), and the number of elements."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -177,7 +177,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Return the number of slots that each constraint uses (constraints,), at least 2."""
+    """Return the number of body slots that each constraint uses (constraints,), at least 2."""
     numbers = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, numbers, 2), axis=1, initial=2))
 
@@ -276,7 +276,7 @@ def _elimination_tables(t: Topology) -> dict[str, Array]:
 
 
 def _gather(rounds: list[tuple[Array, Array, Array]]) -> dict[int, list[tuple[int, int]]]:
-    """Return the operations by target block, each list in the order of the assembly rounds."""
+    """Return a list of (left, right) operands for each target block, in the order of ``rounds``."""
     targets: dict[int, list[tuple[int, int]]] = {}
     for target, left, right in rounds:
         for k, a, b in zip(target.tolist(), left.tolist(), right.tolist(), strict=True):

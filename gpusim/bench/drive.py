@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
-    """Set a new random command for every valve in every world. With ``motors``, also set all other commands.
+    """Set a new random command for every valve (with ``motors=True``, for every actuator) in every world.
 
     The random values depend only on ``number`` and the label of the command.
     """

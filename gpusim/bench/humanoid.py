@@ -22,9 +22,9 @@ DT = 3e-3
 COMMAND_RANGE = 0.4
 """Maximum command of a motor, as a fraction of ``gear``."""
 STANDING, LYING = 1.293, 0.122
-"""Height of the torso of a standing humanoid, and of a humanoid that lies on its back, m."""
+"""Torso height of a standing humanoid, and of a humanoid lying on the back, m."""
 STANDING_STEPS, SETTLE, FALL = 60, 600, 400
-"""Number of steps that a humanoid stands, that a lying humanoid needs to come to rest, and that a humanoid falls."""
+"""Numbers of steps: between restarts of a standing humanoid, until a lying humanoid rests, and for a complete fall."""
 HOLD = 20
 """Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0

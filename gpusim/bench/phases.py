@@ -21,7 +21,7 @@ from gpusim.solver.launch_plan import Launch
 Runner = Callable[[list[Launch]], None]
 Times = dict[str, float]
 BUSY_BYTES = 128 << 20
-"""Number of bytes that a GPU writes in about 50 us."""
+"""Number of bytes that a GPU writes in about 50 us, to keep the GPU busy while Python queues timed launches."""
 
 
 def can_profile(sim: Any) -> bool:

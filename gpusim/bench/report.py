@@ -20,7 +20,7 @@ HEAD = ("workload", "case", "worlds", "how", "us/step", "+-", "world-steps/s")
 LEFT = ("workload", "case", "how", "note")
 """Left-aligned columns."""
 DROPPED_FIRST = ("+-", "how")
-"""Columns that the table omits in a narrow window, in this order."""
+"""Columns that the table omits in a narrow window. The first column in this list disappears first."""
 PILE_HEAD = ("case", "how", "ms/step", "manifolds", "points", "ns/point", "rms m/s", "max m/s", "overlap mm")
 PILE_LEGEND = (
     "piles: ns/point: time of a step over contact points; rms, max: speeds of the settled objects; overlap: the "

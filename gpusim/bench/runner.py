@@ -266,7 +266,7 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 def clock_of(case: Case, backend: str) -> Clock:
     """Return the clock function that measures the times of a case.
 
-    The times of piles on one CPU thread are CPU times of the process. All other times are wall times.
+    The times of piles on one CPU thread are CPU times of the process. Times of all other cases are wall times.
     """
     return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 
@@ -288,7 +288,7 @@ def locked_rows(model: Model) -> int:
 
 
 def add_row_time(records: list[Record]) -> None:
-    """Add the time per constraint row and solver sweep to the records of the workload "rows"."""
+    """Add the time per constraint row and solver sweep to the results of the workload "rows"."""
     runs = [r for r in records if r.workload == "rows" and not r.error]
     if len(runs) < 2:
         return

@@ -52,7 +52,7 @@ class Case:
         settle: number of steps before the timing, in which the bodies come to rest.
         restart: number of steps after which the case restarts, or 0 for no restart. The timing excludes the restart.
         hold: maximum number of steps between random commands of the motors, or 0 for no commands.
-        pile: whether the case is a pile. The records of piles contain contacts and a profile.
+        pile: whether the case is a pile. The results of piles include contacts and a profile.
     """
 
     workload: str

@@ -16,7 +16,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
 Anchor = Transform | Vector
-"""A frame in the world, or a point in the world (m)."""
+"""Type of an anchor: a frame in the world, or a point in the world (m)."""
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:

@@ -160,12 +160,12 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("joint", JointSpec(kind, name, parent, child, *ends, params, solver))
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose the solver of the given joints, and of all joints that share movable bodies with them.
+        """Choose the solver for the groups of connected joints that contain the given joints.
 
         Only ``SolverConfig(joint_solver="auto")`` uses the choice.
 
         Args:
-            joints: joint indices, at least one of each group.
+            joints: joint indices. Joints with a common movable body belong to one group. One joint per group is enough.
             solver: "direct" solves all joints of the group at once, for arms, loops and suspensions. "colored" sweeps
                 over joints and contacts, for long chains on the ground. None lets the simulation choose the solver.
 
@@ -217,7 +217,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     def add_builder(
         self, other: ModelBuilder, xform: Transform | None = None, label_prefix: str = "", parent: int = WORLD
     ) -> None:
-        """Copy the content of another builder into this builder. ``parent`` replaces the world of the other builder.
+        """Copy another builder into this builder. In the copy, ``parent`` replaces the world of ``other``.
 
         In the copy, all elements on the world of ``other`` are attached to ``parent``: ends of joints and actuators,
         shapes, visuals, sites, cameras and lights. The copied bodies start with the motion of ``parent``. Labels must
@@ -409,13 +409,13 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return index
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
-        """Return the name that error messages use for the next element: its kind (default: ``space``) and its label."""
+        """Return the name of the next element for error messages: the kind (default: ``space``) and the label."""
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"
 
     def _adopt(self, space: str, spec: Any) -> int:
-        """Add an element with a new label, and return its index."""
+        """Store an element whose label is new, and return the index of the element."""
         elements: list[Any] = getattr(self, LISTS.get(space, f"{space}s"))
         self._labels[space][spec.label] = len(elements)
         elements.append(spec)

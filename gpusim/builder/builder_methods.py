@@ -1,4 +1,4 @@
-"""Base class of ModelBuilder, to which other files attach the methods ``add_...``.
+"""Base class of ModelBuilder. Other files attach the methods ``add_...`` to this class.
 
 For type checkers and editors, ``ci/docs/builder_stub.py --write`` generates ``builder_methods.pyi``.
 """

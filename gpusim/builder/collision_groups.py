@@ -23,7 +23,7 @@ def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
 
 
 def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
-    """Return copies of the shapes, with bits instead of group names.
+    """Return copies of the shapes, in which bits replace the names of collision groups.
 
     Each group with a rule gets the highest free bit. A bit is free if no numeric ``group`` of a shape contains the bit.
 

@@ -84,7 +84,7 @@ def set_command_map(
 def _activation(
     element: str, spec: ActuatorSpec, lag: float, integrate: bool, between: Any, first: Any
 ) -> tuple[float, float, float | None]:
-    """Return the range and the initial value of the activation."""
+    """Return the limits and the initial value of the activation (filtered or integrated command)."""
     if integrate and lag:
         raise validate.fail(element, f"it integrates, and time_constant = {lag:g} s is given too", "give one of them")
     if not (integrate or lag):

@@ -17,9 +17,9 @@ APPLIED = ".applied"
 ACTIVATION = "activation"
 """Signal name of the activation: an actuator state between the command and the force."""
 MAPS = "command_maps"
-"""Actuator parameter that contains the command maps, by command."""
+"""Name of the actuator parameter that contains the command maps, by command."""
 OPERATOR = "operator"
-"""Actuator parameter that contains the names of the operator commands."""
+"""Name of the actuator parameter that contains the names of the operator commands."""
 
 
 def command_names(spec: ActuatorSpec) -> list[str]:
@@ -83,7 +83,7 @@ def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
 
 
 def map_of(spec: ActuatorSpec, command: str) -> CommandMap | None:
-    """Return the map of an actuator's command, or None without a map."""
+    """Return the command map of an actuator's command, or None without a map."""
     found: CommandMap | None = spec.params.get(MAPS, {}).get(command)
     return found
 
@@ -99,7 +99,7 @@ def initial_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def initial_activation(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial activation of a command, or its initial value if it has no activation."""
+    """Return the initial activation of a command, or the initial command if there is no activation."""
     command_map = map_of(spec, command)
     if command_map is None or not command_map.has_activation:
         return initial_command(spec, command)

@@ -16,7 +16,7 @@ FORMAT, VERSION = "gpusim.model", 1
 _HEAD = ("format", "version", "arrays")
 _LABELS = "_labels"
 LISTS = {"body": "bodies"}
-"""Element type -> name of the builder's list, if the list is not named type + "s"."""
+"""Name of the builder's list of elements by element type, if the name is not type + "s"."""
 _FIX = "give the result of ModelBuilder.to_dict"
 Self = TypeVar("Self", bound="DictFormat")
 

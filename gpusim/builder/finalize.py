@@ -42,7 +42,7 @@ from gpusim.typing import Array
 
 _Spec = TypeVar("_Spec", JointSpec, ActuatorSpec)
 LENGTH = -1
-"""Coordinate index for the length of a rod, which is not a joint coordinate."""
+"""Coordinate index that stands for the length of a rod. This length is not a joint coordinate."""
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
@@ -63,7 +63,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """Return a model with axis rows for additional joint coordinates."""
+    """Return a model with a constraint row (axis row) for each additional joint coordinate."""
     axes = set(axes)
     joints = list(model.joints)
     for index in (joint for joint, coordinate in axes if coordinate == LENGTH):
@@ -74,7 +74,7 @@ def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
 
 
 def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
-    """Compile checked elements to a model, with additional axis rows for the joint coordinates in ``asked``."""
+    """Compile checked elements to a model, with an additional constraint row for each joint coordinate in ``asked``."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
@@ -252,7 +252,7 @@ def _group(
 
 
 def _number_clamped(groups: list[Group]) -> None:
-    """Number the actuators with an effort limit, separately for each axis row, in the order of the kernels."""
+    """Number the actuators with an effort limit, separately for each constraint row, in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -270,7 +270,7 @@ def _number_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Number the actuators that have a coupled force law."""
+    """Number the actuators whose force law couples several constraint rows."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:
@@ -369,7 +369,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _slots_by_body(bodies: Array, dynamic: Array) -> Array:
-    """Return a table with one row per body: the constraint slots that contain the body."""
+    """Return a table with one row per body: the indices (constraint * slots + slot) where the body occurs."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

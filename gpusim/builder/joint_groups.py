@@ -29,7 +29,7 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Return the model, in which the constraints for the colored solver are marked, and the config.
+    """Mark the constraints for the colored solver. Return the changed model and the config.
 
     Raises:
         ModelError: two joints of a connected group have different values of ``solver``.

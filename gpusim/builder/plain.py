@@ -38,11 +38,11 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 _PACKAGES = ("actuators", "builder", "contact", "description", "joints", "meshes", "sensors", "shapes")
-"""Packages with dataclasses that the builder can store as records."""
+"""Packages whose dataclasses :class:`Encoder` can convert to JSON types."""
 _DIAGRAMS = {"Diagram": "gpusim.control.diagram", "SensorDiagram": "gpusim.sensors.measured"}
 _ROOT = "gpusim."
 _MAX_LISTED = 1000
-"""The file stores an array as a list if the array has at most this number of entries."""
+"""Arrays with at most this number of entries are stored as lists."""
 _SMALL = 32
 """Arrays with at most this number of entries are not in the table of shared arrays."""
 _DTYPES = {np.dtype(name): name for name in ("float64", "float32", "int64", "int32", "uint8", "uint32", "bool")}
@@ -216,7 +216,7 @@ def _array(value: dict[str, Any]) -> Array:
 
 
 def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
-    """Return a dataclass record with the given fields.
+    """Return an instance of a dataclass with the given fields.
 
     Raises:
         ModelError: a field is unknown or missing, or has a value of another type.

@@ -50,7 +50,7 @@ def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) ->
 
 
 def sampling(scene: Scene, sim: Simulation) -> Sampling:
-    """Return the sampling schedule for the checks. Consecutive samples are about one ``dt`` of the scene apart."""
+    """Return the sampling schedule for the checks. The sampling interval is about one ``dt`` of the scene."""
     known, dt, names = sim.signals(), sim.config.dt, scene.signals()
     stride = TRIAL_STRIDE if any(known[name].forward for name in names) else 1
     every, last = max(1.0, stride * scene.config.dt / dt), round(scene.duration / dt)
@@ -85,7 +85,7 @@ def find(
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
-    """Return messages about failed checks, and messages about checks that cannot be evaluated."""
+    """Return two lists of messages: about failed checks, and about checks that cannot be evaluated."""
     assert isinstance(checked.sampler, Recorder)
     recording = checked.sampler.recording()
     samples = {"time": recording.time, **recording.signals}

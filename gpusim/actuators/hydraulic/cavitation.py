@@ -32,16 +32,16 @@ MIN_VOID = 1e-12
 
 
 class Balance(Protocol):
-    """Balance of flows at the nodes of a circuit within a substep (circuit.py). Arrays are (num_worlds, nodes)."""
+    """Flow balance at the nodes of a hydraulic circuit in a substep (circuit.py). Arrays are (num_worlds, nodes)."""
 
     fixed: Array
     vapor: Array
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return the residual of the balance (m3/s), and its derivatives with respect to the pressures."""
+        """Return the flow balance residual (m3/s), and its derivatives with respect to the pressures."""
 
     def error(self, p: Array, load: Array) -> Array:
-        """Return only the residual of the balance (m3/s)."""
+        """Return only the residual of the flow balance (m3/s)."""
 
     def step_fraction(self, p: Array, move: Array, error: Array, load: Array) -> Array:
         """Return the fraction (0 to 1) of the Newton step -``move`` that the solver takes (num_worlds,)."""
@@ -53,7 +53,7 @@ def solve_pressures(balance: Balance, start: Array, load: Array) -> tuple[Array,
     Args:
         balance: equations of the nodes.
         start: first guess of the pressures (Pa).
-        load: flow into the consumers plus void volume / step size (m3/s).
+        load: sum of two terms (m3/s): flow into cylinders and motors, and void volume / step size.
 
     Returns:
         Pressures (Pa), and void volumes after the step divided by the step size (m3/s), (num_worlds, nodes) each.
@@ -93,14 +93,14 @@ def _bounded_move(matrix: Array, error: Array, max_move: Array) -> tuple[Array, 
 def slope_increase(slope: Array, change: Array, force_decrease: Array) -> Array:
     """Return D' - D (num_worlds, rows, rows), an increase of the force slopes D.
 
-    Without the increase, the guessed velocities could alternate between two values. The BFGS update D' is positive
-    definite, and D' c = f:
+    Without the increase, the velocities could alternate between two values from one solver pass to the next. The BFGS
+    update D' is positive definite, and D' c = f:
     D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c).
     The increase is zero unless f c > c D c > 0.
 
     Args:
-        slope: D at the guess (num_worlds, rows, rows).
-        change: c, the guess minus the previous velocities (num_worlds, rows).
+        slope: D at the current velocities (num_worlds, rows, rows).
+        change: c, the velocity change since the previous solver pass (num_worlds, rows).
         force_decrease: f, the decrease of the forces for the change c.
     """
     product = np.matmul(slope, change[..., None])[..., 0]
@@ -123,7 +123,7 @@ def filled_fraction(liquid: Array, taken: Array, void: Array) -> Array:
 
     Args:
         liquid, void: volumes of oil and void in the motor's inlet (m3).
-        taken: volume (m3) that the motor displaces in the step without cavitation.
+        taken: volume (m3) that the motor would displace in the step without cavitation.
     """
     fraction = np.maximum(liquid, MIN_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
     return np.where((void > 0.0) & (liquid < taken), fraction, 1.0)

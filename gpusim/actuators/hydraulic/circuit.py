@@ -9,12 +9,13 @@ method finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. The joint solver treats this
-force law like a spring-damper. In each pass, the circuit linearizes the force law again, at the latest velocities.
+The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. The joint solver treats the
+force P - D v+ like a spring-damper. In each solver pass, the circuit linearizes the forces again, at the latest
+velocities.
 
-After the solve, the circuit computes the pressures from the row velocities. No pressure falls below the vapor pressure
-(cavitation.py). The integration of valve spools is exact. Poppets and load-sensing lines follow the pressures with a
-lag.
+After the solve, the circuit computes the pressures from the velocities of cylinders and motors. No pressure falls below
+the vapor pressure (cavitation.py). The circuit integrates the motion of valve spools exactly. Poppets and load-sensing
+lines follow the pressures with a lag.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ from gpusim.typing import Array
 
 MAX_NODES, MAX_CONSUMERS = 24, 8
 PORTS = ("node_p", "node_t", "node_a", "node_b")
-"""Names of the ports of valves, edges and consumers."""
+"""Names of the ports of valves, edges, cylinders and motors."""
 # The flow balance is the gradient of a convex function. A Newton step is too long if the slope at its end is positive,
 # and greater than OVERSHOOT times the slope at its start. A line search with at most MAX_SECANTS secants shortens too
 # long steps.
@@ -85,7 +86,7 @@ class OilCircuit(ActuatorType):
     )
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the axis rows of the consumers (cylinders and motors)."""
+        """Return the constraint rows (axis rows) of the cylinders and motors."""
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
@@ -128,7 +129,7 @@ class OilCircuit(ActuatorType):
         return after
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add each circuit's force law, linearized at the guessed velocities."""
+        """Add each circuit's forces P - D v+, linearized at the latest velocities of the solver."""
         if velocity is None:
             move_spools(work)
         for k in range(len(group.specs)):
@@ -146,7 +147,7 @@ class OilCircuit(ActuatorType):
             work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + increase))
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Compute the pressures from the solved row velocities. Advance oil strokes, poppets and load-sensing lines."""
+        """Compute the pressures from the solved velocities. Integrate strokes, poppets and load-sensing lines."""
         for k in range(len(group.specs)):
             _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
 
@@ -308,25 +309,25 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], increase, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Return the flow into the consumers plus void volume / step size (m3/s)."""
+        """Return a sum of two terms (m3/s): flow into cylinders and motors, and void volume / step size."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return pressures and voids (m3) after the step."""
+        """Return the node pressures (Pa) and the void volumes (m3) after the step."""
         if not low.any():
             return p, np.zeros_like(p)
         settled, void = solve_pressures(self, np.where(low[:, None], start, p), load)
         return np.where(low[:, None], settled, p), np.where(low[:, None], self.h * void, 0.0)
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return the residual of the balance (m3/s), and its derivatives with respect to the pressures."""
+        """Return the flow balance residual (m3/s), and its derivatives with respect to the pressures."""
         matrix = np.where(self.fixed[..., None], 0.0, self.flows.slopes(p))
         diagonal = np.arange(p.shape[1])
         matrix[:, diagonal, diagonal] += np.where(self.fixed, 1.0, self.capacity)
         return self.error(p, load), matrix
 
     def error(self, p: Array, load: Array) -> Array:
-        """Return the residual of the balance (m3/s) at the pressures p."""
+        """Return the residual of the flow balance (m3/s) at the pressures p."""
         error = self.capacity * (p - self.pressure) - self.flows.inflow(p) + load
         return np.where(self.fixed, 0.0, error)
 

@@ -24,7 +24,7 @@ class HydraulicCircuit:
 
     Pressures are absolute (Pa). Arguments for nodes are node indices. Each component has a unique label. The signals
     are ``node.<label>...``, ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` and
-    ``hydraulic_motor.<label>...``. ``add_cylinder`` and ``add_motor`` return a :class:`Consumer` with three indices.
+    ``hydraulic_motor.<label>...``. ``add_cylinder`` and ``add_motor`` return a :class:`Consumer`.
 
     Attributes:
         index: index of the circuit among the actuators.
@@ -435,7 +435,7 @@ class HydraulicCircuit:
         self, kind: str, label: str | None, params: dict[str, Any], areas: list[float], volumes: tuple[float, float],
         pressure: tuple[float, float] | None, friction: tuple[float, float, float, float],
     ) -> Consumer:  # fmt: skip
-        """Add the chambers as nodes, then add the cylinder or motor."""
+        """Add a node for each chamber or port, then add the cylinder or motor."""
         b, consumers = self._builder, self._spec.params["consumers"]
         element = b.element("actuator", label, kind)
         name = label or f"{self._spec.label}_{kind.removeprefix('oil_')}{len(consumers)}"
@@ -461,7 +461,7 @@ class HydraulicCircuit:
 
 
 class Consumer:
-    """Index of a circuit's cylinder or motor, and the nodes of its two chambers or ports."""
+    """Indices of a cylinder or motor, and of the nodes at the two chambers or ports."""
 
     def __init__(self, index: int, node_a: int, node_b: int) -> None:
         self.index, self.node_a, self.node_b = index, node_a, node_b

@@ -7,7 +7,7 @@ moving chambers. With the mean pressure p^ = (p + p+)/2, the energy balance is e
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+
 
 If the volume of a chamber grows by dV, the oil in the chamber stores the additional energy dV/B (p^2 + p+^2)/4. A void
-that grows from v to v+ stores p^ (v+ - v) (cavitation.py).
+that grows from v to v+ stores the energy p^ (v+ - v) (cavitation.py).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class CircuitNow:
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the commands (num_worlds, n)."""
+        """Return the commands ``name`` of all actuators in ``group`` (num_worlds, n)."""
         return self.control[:, group.control[name]]
 
     def _chambers(self, now: StateReader) -> list[tuple[int, Array, Array]]:
@@ -81,10 +81,10 @@ class CircuitNow:
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """Return the work (J) of all components by name, for a step of ``h`` seconds. ``after`` is the end of the step.
+        """Return the work (J) of all components by name, for a step of ``h`` seconds. ``after``: end of the step.
 
         Components are pumps, valves, edges, and nodes with fixed pressure. The entry with the circuit's name is the
-        energy that the changes of chamber volumes and voids store.
+        energy stored by volume changes of chambers and voids.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.node_index)  # type: ignore[arg-type]

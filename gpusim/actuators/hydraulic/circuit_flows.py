@@ -3,14 +3,14 @@
 A *branch* is a flow path between two nodes. A valve has four branches. An edge has one branch. The flow depends on the
 pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
 
-    orifice           K a d/(d^2 + p_tr^2)^(1/4); a compensator limits d to its pressure
+    orifice           K a d/(d^2 + p_tr^2)^(1/4); a compensator limits d to ``compensator_pressure``
     check valve       an orifice with the drop max(0, d - p_set)
     relief valve      G max(0, d - p_set)
     counterbalance    an orifice with the poppet's opening from A to B, a check valve from B to A
     pipe break        the same as a counterbalance valve
     leak              G d
 
-The laws are from Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, but are smooth at zero drop.
+The equations are from Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, smoothed at zero drop.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Flows:
         return np.where(limits, q["power"] / positive, flow), slope
 
     def load_pressure(self, work: StepBuffers, p: Array) -> Array:
-        """Return the maximum pressure (Pa) at open working ports of valves with ``senses``, or 0 without open ports."""
+        """Return the maximum pressure (Pa) at open working ports of valves with ``senses=True``, or 0 without any."""
         highest = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
             senses = self._values("oil_valve", n)["senses"] > 0.5

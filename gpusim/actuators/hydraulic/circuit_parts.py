@@ -224,7 +224,7 @@ class OilPump(ActuatorType):
                                                 power/p                                          (power limit)
                                                 max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS is the maximum pressure at the open working ports of valves with ``senses``, after the lag of the load-sensing
+    p_LS is the maximum pressure at open working ports of valves with ``senses=True``, after the lag of the load-sensing
     line.
     """
 
@@ -290,7 +290,7 @@ _CONSUMER = (
 
 
 def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateReader], Array]:
-    """Return a function that reads the pressure (or the state ``name``) of the node at a cylinder or motor port."""
+    """Return a reader of the pressure (or the state variable ``name``) of the node at a cylinder or motor port."""
 
     def read(group: Group, now: StateReader) -> Array:
         value: Array = now.group("oil_node").state[name]

@@ -114,7 +114,7 @@ def add_hydraulic_cylinder(
         cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the end
             cushions.
         stop_restitution: coefficient of restitution of the stops, 0 to 1.
-        coupling: "implicit", or "papers" for comparisons (needs a piston mass).
+        coupling: "implicit", or "papers" to compare with published models (needs a piston mass).
         label: unique name.
         at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), at the current body poses.
         vapor_pressure: absolute vapor pressure of the oil (Pa), at which a void opens in a chamber.
@@ -123,7 +123,7 @@ def add_hydraulic_cylinder(
         The index of the actuator.
 
     Raises:
-        ModelError: a body is unknown, or a value is out of range. The message names the value.
+        ModelError: a body is unknown, or a value is out of range. The error message names the value.
     """
     given = dict(locals())
     element = self.element("actuator", label, "cylinder")

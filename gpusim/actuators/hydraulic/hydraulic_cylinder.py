@@ -2,8 +2,8 @@
 
 With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). The solver
 solves oil force, friction and stops as one constraint row, together with the mechanism. With ``coupling="papers"`` (for
-comparisons), the piston first moves without the load, in steps of at most 0.1 ms. After the steps, an impulse couples
-the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
+comparisons), the piston first moves without the load, in steps of at most 0.1 ms. After these piston steps, an impulse
+couples the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ VOLUME_SYNC = 0.1
 
 
 def stroke(group: Group, work: StepBuffers) -> Array:
-    """Return the piston position x = distance - length_offset (m)."""
+    """Return the piston position x = (distance between the pins) - length_offset (m)."""
     position: Array = work.axis_position[:, group.axis] - group.params["length_offset"]
     return position
 
@@ -62,7 +62,7 @@ def _command_reader(name: str) -> Any:
 
 
 def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the tank pressure and the supply pressure (Pa), between which the pressures usually are."""
+    """Return the usual range of chamber pressures: tank pressure and supply pressure (Pa)."""
     return p["tank_pressure"], p["supply_pressure"]
 
 
@@ -156,7 +156,7 @@ def check_start(spec: ActuatorSpec, builder: Elements) -> None:
 
 @register
 class HydraulicCylinder(ActuatorType):
-    """Hydraulic cylinder, which adds oil force, friction and stops to the axis row between the pins."""
+    """Hydraulic cylinder that adds oil force, friction and stops along the line between two pins."""
 
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
@@ -238,7 +238,7 @@ class HydraulicCylinder(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the axis row (a constraint row) of the line between the pins."""
+        """Return the index of the constraint row (axis row) along the line between the pins."""
         p = spec.params
         ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
@@ -273,7 +273,7 @@ class HydraulicCylinder(ActuatorType):
         return group.params["piston_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Move the valve spool once per substep, and linearize the force law at the guessed velocity."""
+        """Move the valve spool once per substep. Linearize the oil force at the latest piston velocity."""
         if velocity is None:
             self._begin(group, work)
         else:
@@ -338,7 +338,7 @@ class HydraulicCylinder(ActuatorType):
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Set the pressures from the solved row velocity."""
+        """Compute the chamber pressures from the solved piston velocity."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
         speed = work.rate_next[:, group.axis]
@@ -375,7 +375,7 @@ Start = tuple[Array, Array, Array, float]
 
 
 def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: Start) -> Circuit:
-    """Return a Circuit for these valve openings. Each chamber has three edges: supply, tank and check valve."""
+    """Return the Circuit for given valve openings. Each chamber has three edges: supply, tank and check valve."""
     p = group.params
     if not group.derived:
         supply, tank = p["supply_pressure"], p["tank_pressure"]
@@ -403,8 +403,8 @@ class Circuit:
     """Valve edges and oil of both chambers of the cylinders.
 
     ``opened`` is K times opening (edge, chamber, worlds, n). ``reference`` is the pressure behind each edge (3, 1,
-    worlds, n). All other arrays are (chamber, worlds, n). ``pressure``, ``void`` and ``compliance`` are values at the
-    start of a step.
+    worlds, n). Arrays without a given shape are (chamber, worlds, n). ``pressure``, ``void`` and ``compliance`` are
+    values at the start of a step.
     """
 
     opened: Array
@@ -419,13 +419,13 @@ class Circuit:
     compliance: Array
     h: float
     speed: Any = None
-    """Last guessed velocity of the piston (worlds, n)."""
+    """Piston velocity in the last solver pass (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
         """Return both pressures after the step as linear functions ``p+ = a - b v``.
 
         Args:
-            guess: pressures for the chord conductances (2, worlds, n).
+            guess: pressures at which to compute the conductances flow/drop (2, worlds, n).
             slope: coefficient b for chambers with a void after the step, else NaN (2, worlds, n).
 
         Returns:
@@ -457,7 +457,7 @@ class Circuit:
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
 
     def begin(self, pressure: Array) -> tuple[Array, Array]:
-        """Return the initial pressure guesses and slopes."""
+        """Return the initial guesses of the pressures, and the slopes b of chambers with a void (else NaN)."""
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from gpusim.errors import ModelError
 from gpusim.typing import Array
 
 PAPERS_SUBSTEP = 1e-4
-"""Maximum step of the piston with ``coupling="papers"``, s."""
+"""Maximum step size for the piston with ``coupling="papers"``, s."""
 
 
 def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_travel: float, density: float) -> float:

@@ -1,7 +1,7 @@
-"""C++ code of the schedule for a group of worlds that one thread steps together (simd_group.cuh).
+"""C++ code of the solver schedule for a group of worlds that one thread steps together (simd_group.cuh).
 
-Wide phases run for all worlds of the group at once. All other phases run world by world. The phases have the same order
-as in solver/schedule.py.
+A wide phase runs for all worlds of the group at once, with SIMD instructions. Phases that are not wide run world by
+world. The phases have the same order as in solver/schedule.py.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def group_header(build: Build, kinds: Kinds) -> str:
 
 
 def _set(names: Iterable[str]) -> str:
-    """Return the C++ expression for a set of arrays."""
+    """Return the C++ bit mask for a set of array names."""
     number = {name: k for k, name in enumerate(wide_arrays())}
     words = [0] * (-(-len(number) // 64))
     for name in set(names) & number.keys():
@@ -79,7 +79,7 @@ class _Writer:
         self._known: set[str] = set()
 
     def function(self, name: str, body: Sequence[Node]) -> None:
-        """Add a function that runs nodes for a group of worlds."""
+        """Add a C++ function that runs the schedule nodes ``body`` for a group of worlds."""
         lines = [f"    {line}" for line in self._nodes(body)]
         self.out += [f"GPUSIM_PHASE void {name}(Group& g, unsigned on) {{", *lines, "    (void)g, (void)on;", "}"]
 
@@ -165,7 +165,7 @@ class _Writer:
                 yield from self._needs(child)
 
     def _own(self, node: Node) -> Iterator[tuple[Phase, str]]:
-        """Yield each phase of a node that runs world by world, and the name of the phase."""
+        """Yield the phases of a schedule node, without the phases of child nodes, and the name of each phase."""
         if isinstance(node, Run):
             yield node.phase, node.phase.name
         elif isinstance(node, Lists):
@@ -175,7 +175,7 @@ class _Writer:
             yield _BEHIND[node.name], node.name
 
     def _routines(self, node: Node) -> None:
-        """Add the functions of the routines in ``node``, which run wide phases for a group."""
+        """Add a C++ function for each routine in the wide node ``node``."""
         if self._kind(node) == "":
             return
         for child in node.body:
@@ -186,7 +186,7 @@ class _Writer:
             self.out += [f"GPUSIM_PHASE void {node.name}(const wide::World& w) {{", *lines, "    (void)w;", "}"]
 
     def _mixed(self, node: Node) -> Iterator[str]:
-        """Yield the lines of a loop or condition that masks worlds."""
+        """Yield the C++ lines of a loop or condition, which skips the worlds where the condition is false."""
         if isinstance(node, Routine):
             name = f"group_{node.name}"
             if name not in self._known:

@@ -64,7 +64,7 @@ C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 
 
 def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[type-arg]
-    """Return the constants of the reference stages by name."""
+    """Return the constants that the NumPy code and the kernels share, by name."""
     return {
         "NEXT": NEXT,
         "LAST": LAST,
@@ -203,7 +203,7 @@ def codes() -> dict[str, int]:
 
 
 def slab_fields(kinds: Kinds) -> list[Field]:
-    """Return the arrays in the slab of a world: state, actuator variables and work arrays."""
+    """Return the arrays in a world's memory block (slab): state, actuator variables and work arrays."""
     fields = list(STATE_FIELDS)
     for kind in kinds:
         fields += [*kind.state_fields, *kind.kernel_fields]
@@ -218,7 +218,7 @@ def slab_fields(kinds: Kinds) -> list[Field]:
 
 
 def kept_fields(kinds: Kinds) -> list[Field]:
-    """Return the slab fields that keep their values from step to step."""
+    """Return the arrays in a world's memory block (slab) that keep values between steps."""
     names = {f.name for f in state_fields(kinds)} | {f"{k.name}_state" for k in kinds}
     return [f for f in slab_fields(kinds) if f.name in names]
 
@@ -275,8 +275,8 @@ def sizes_header(fixed: dict[str, int] | None) -> str:
     """Return ``sizes.cuh`` with macros for sizes and offsets.
 
     Args:
-        fixed: constant sizes and offsets by name (``n_...``, ``offset_...``). All other sizes and offsets come from the
-            kernel arguments.
+        fixed: constant sizes and offsets by name (``n_...``, ``offset_...``). Sizes and offsets outside ``fixed`` come
+            from the kernel arguments.
     """
     if fixed is None:
         lines = "#define GPUSIM_SIZE(name) args()->n_##name", "#define GPUSIM_OFFSET(name) args()->offset_##name"
@@ -439,7 +439,7 @@ def size_expression(f: Field, world: str = "w.") -> str:
 
 
 def _copy_state(kinds: Kinds) -> list[str]:
-    """Return the phases that copy the state between the slab and the state arrays."""
+    """Return the phases that copy the state between each world's memory block (slab) and the state arrays."""
     out = []
     for name, left, right in (("load_state", "slab", "kept"), ("store_state", "kept", "slab")):
         out.append(f"GPUSIM_PHASE void {name}(const World& w) {{")

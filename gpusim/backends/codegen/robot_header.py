@@ -42,10 +42,10 @@ SIZES = (
 )  # fmt: skip
 """Sizes by name.
 
-``numbers`` is the number of target values of a world. ``errors`` is the number of task errors. ``without`` is the
-number of final iterations that ignore posture tasks. In the last ``finishing * n`` iterations, a task level does not
-disturb the n task levels above it. ``guarded`` is 1 if tasks differ in priority. ``work`` is the work memory per world,
-in doubles."""
+``numbers`` is the number of target values of a world. ``errors`` is the number of task errors. In the last ``without``
+iterations, the solver ignores posture tasks. In the last ``finishing * n`` iterations, tasks of priority level n + 1 do
+not disturb tasks of higher priority. ``guarded`` is 1 if tasks differ in priority. ``work`` is the work memory per
+world, in doubles."""
 
 
 def robot_header() -> str:

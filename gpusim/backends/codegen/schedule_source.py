@@ -1,4 +1,4 @@
-"""C++ code of the schedule for one build."""
+"""C++ code of the solver schedule for one build of the kernels."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _routines(node: Node, build: Build, known: list[Routine]) -> None:
 
 
 def lines_of(node: Node, build: Build) -> Iterator[str]:
-    """Yield the C++ statements that run a node for one world ``w``."""
+    """Yield the C++ statements that run a schedule node for one world ``w``."""
     if isinstance(node, Routine):
         yield f"{node.name}(w);"
     elif isinstance(node, Whole):
@@ -148,7 +148,7 @@ def entries_header(build: Build) -> str:
 
 
 def _joined(node: If, build: Build) -> Iterator[str]:
-    """Yield a function in which several blocks run a node of one world, and the kernel that calls the function."""
+    """Yield C++ code of a kernel, in which several thread blocks together run a schedule node of one world."""
     yield f"GPUSIM_PHASE void {node.joined}(const World& w) {{"
     yield "    Parts parts(w);"
     yield from (f"    {line}" for child in node.body for line in _with_tickets(child, build, ()))

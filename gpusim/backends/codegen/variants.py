@@ -37,7 +37,7 @@ GPU_LANES = 32
 # Functions that are compiled separately and then linked.
 OUTER = ("collide", "collide_field")
 COLLIDE_NAMES = {"1": "", "2": " all", "3": " mesh and all"}
-"""Names of the shape sets, by the value of GPUSIM_SHAPES."""
+"""Name of each set of shape kinds, by the value of GPUSIM_SHAPES."""
 # Options for parts to link. A part is relocatable, and uses at most as many registers as a fused kernel.
 RELOCATABLE, REGISTERS = "--relocatable-device-code=true", "--maxrregcount=128"
 C_REAL = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
@@ -59,7 +59,7 @@ class Variant:
 
     @property
     def digest(self) -> str:
-        """Return a digest of the build, without the sources of the package."""
+        """Return a hash of the build settings and generated headers. Package sources do not change the hash."""
         texts = (*sorted(self.defines.items()), *sorted(self.generated.items()))
         return digest([self.main, *self.options, *(text for pair in texts for text in pair)])
 
@@ -155,14 +155,14 @@ def make_variant(
     Args:
         main: the source file.
         real, stored: number types of the computations and of the stored state.
-        direct: whether the direct solver solves the joints, instead of colored sweeps.
+        direct: True for the direct solver of joints, False for colored sweeps.
         block, slots: maximum numbers of rows and bodies of a constraint.
         fixed: sizes and offsets that become constants.
         shapes: kinds of shapes with contacts: none (0), common kinds (1), all kinds except triangle meshes (2), or all
             kinds (3). See compiler/contact_topology.py.
-        lanes: number of adjacent manifold records in memory (lanes.cuh).
+        lanes: number of contact manifolds whose data is interleaved in memory (lanes.cuh).
         kinds: kinds of actuators in the build.
-        swept: whether sweeps solve some joints, and the direct solver solves all other joints.
+        swept: True if sweeps solve some joints, and the direct solver solves all other joints.
         coupled: whether the build contains force laws that couple several axes.
         world_lanes: number of worlds that a CPU steps at once (simd_group.cuh).
         shared: whether the GPU build keeps work arrays in shared memory. A build with ``shared`` contains only kernels
@@ -224,7 +224,7 @@ def clocked_variant(variant: Variant) -> tuple[Variant, list[str]]:
 
 
 def collide_variant(shapes: str) -> Variant:
-    """Return the separate build that computes the contact points of a pair. ``shapes``: value of GPUSIM_SHAPES."""
+    """Return the build that computes the contact points of a shape pair. ``shapes``: value of GPUSIM_SHAPES."""
     double = C_REAL[np.dtype(np.float64)]
     defines = {"GPUSIM_REAL": double, "GPUSIM_STORED": double, "GPUSIM_SHAPES": shapes, "GPUSIM_LINKED": "2"}
     name = f"collide{COLLIDE_NAMES[shapes]} shapes, to be linked"

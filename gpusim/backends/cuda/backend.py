@@ -104,7 +104,7 @@ class CudaBackend(KernelBackend):
         return CudaParameters(self.model, self.memory, values, self.real, self.arguments)
 
     def write_columns(self, name: str, at: tuple[Any, ...], values: Any, worlds: Any) -> None:
-        """Write numbers of a parameter in chosen worlds on the device (``CudaParameters.write_columns``)."""
+        """Write values of a parameter in chosen worlds on the device (``CudaParameters.write_columns``)."""
         before = self.arguments.tobytes()
         self.parameters.write_columns(name, at, values, worlds)
         if name in BOUNCING and not self.arguments["bounces"]:
@@ -116,7 +116,7 @@ class CudaBackend(KernelBackend):
         self.memory.bind_array("arguments", np.frombuffer(self.arguments.tobytes(), np.uint8))
 
     def lanes(self) -> int:
-        """Return the number of adjacent manifold records in memory: the warp size in staged launch, otherwise 1."""
+        """Return the number of interleaved contact manifolds in memory: the warp size in staged launch, otherwise 1."""
         return GPU_LANES if self.staged else 1
 
     def _choose_shape(self) -> None:
@@ -318,7 +318,7 @@ class CudaBackend(KernelBackend):
         return any_active
 
     def _ensure_forward(self, h: float) -> None:
-        """Run stage forward, unless the slabs already contain the results for the current state."""
+        """Run stage forward, unless the GPU memory already contains the results for the current state."""
         if self._forward_h == h and not (self.memory.host_newer or self.memory.control_newer):
             return
         with self.memory.here():
@@ -332,7 +332,7 @@ class CudaBackend(KernelBackend):
         self.memory.device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Compute rotation matrices and joint angles, unless the slabs contain the results for the current state."""
+        """Compute rotation matrices and joint angles, unless the GPU memory contains them for the current state."""
         if not self.memory.host_newer and (self._posed or self._forward_h):
             return
         with self.memory.here():
@@ -358,7 +358,7 @@ class CudaBackend(KernelBackend):
         return super().forward_contacts()
 
     def invalidate(self, initial: bool = False) -> None:
-        """Invalidate the results of stage forward in the slabs, and with ``initial`` the copy of the reset state."""
+        """Invalidate the results of stage forward. With ``initial``, also invalidate the copy of the reset state."""
         if initial:
             self._initial_arguments = None
         self._forward_h, self._posed = 0.0, False
@@ -368,7 +368,7 @@ class CudaBackend(KernelBackend):
             self.memory.replayed()
 
     def slab_array(self, name: str) -> Array:
-        """Return a host copy of a slab array (num_worlds, ...)."""
+        """Return a host copy of the array ``name`` of all worlds (num_worlds, ...)."""
         field = self.layout.fields[name]
         size = int(np.prod(field.shape, dtype=np.int64)) * field.dtype.itemsize
         if not size:
@@ -386,7 +386,7 @@ class CudaBackend(KernelBackend):
         return launch.out, launch
 
     def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
-        """Launch a kernel of the step build, or the ray kernel, with one thread per item."""
+        """Launch the kernel ``kernel`` with one thread per item, such as a signal element or a ray."""
         if kernel == "cast_rays" and kernel not in self._kernels:
             self._kernels[kernel] = self.build(rays_variant(self.kinds)).get_function(kernel)
         with self.memory.here():
@@ -488,7 +488,7 @@ class CudaBackend(KernelBackend):
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on another backend. ``words``: health words."""
+        """Stop the worlds that failed on the previous backend. ``words``: failure codes."""
         with self.memory.here():
             self.memory.follow_stream()
             self.memory.arrays["health"].set(words)

@@ -19,7 +19,7 @@ _FEWEST_WARPS = 4
 """With at least this many warps per multiprocessor, shared memory is faster than global memory."""
 _FEWEST_LANES = 4
 _SLABS_SHARE = 8
-"""Slabs use at most 1/_SLABS_SHARE of the GPU memory."""
+"""The memory blocks of all worlds (slabs) use at most 1/_SLABS_SHARE of the GPU memory."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class LaunchShape:
     Attributes:
         lanes: number of threads per world: 4, 8, 16 or 32 threads of a warp, or all threads of a block.
         block: number of threads per block.
-        shared: bytes of shared memory per block, or 0 if the work arrays are in slabs of global memory.
+        shared: bytes of shared memory per block, or 0 if the work arrays are in global memory.
         tiles: number of worlds that the GPU runs at the same time.
     """
 

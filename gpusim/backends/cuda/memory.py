@@ -30,14 +30,15 @@ class CudaMemory(KernelMemory):
 
     Attributes:
         arrays: arrays on the device, by the names of :meth:`bind_array`.
-        added: names of the additional state arrays.
+        added: names of the state arrays from :meth:`register_array`.
         host_newer, control_newer: whether the state or the commands on the host are newer than on the device.
         device_newer, commands_newer: whether the state or the commands on the device are newer than on the host.
         control_lent: whether the user may write to the result of :meth:`host_control`.
-        substep: size of the last substep (s), or 0 right after a reset. Only valid if ``device_newer`` is True.
+        substep: size of the last substep (s), or 0 right after a reset. This size is valid only if ``device_newer`` is
+            True.
         overriding: whether a world may be in an emergency stop.
-        replays: whether replays of a captured graph may change the state. If True, every read copies from the device.
-        capturing: whether a capture is running. Calls that need the host then raise an error.
+        replays: whether replays of a captured CUDA graph may change the state. Every read then copies from the device.
+        capturing: whether a capture is running. During a capture, calls that need the host raise an error.
         pull_written: function that copies parameters that were written on the device to the host.
 
     Raises:
@@ -143,7 +144,7 @@ class CudaMemory(KernelMemory):
 
     @staticmethod
     def holds_override(state: State) -> bool:
-        """Return whether a host state overrides a command."""
+        """Return whether a state on the host overrides a command (emergency stop)."""
         return OVERRIDE in state.arrays and bool(state.arrays[OVERRIDE].any())
 
     def follow_stream(self) -> None:
@@ -222,7 +223,7 @@ class CudaMemory(KernelMemory):
         self.bind_array(f"kept_{name}", self._state.arrays[name])
 
     def replayed(self) -> None:
-        """Copy host writes to the device, and mark the device as newer, because a replay may have run."""
+        """Copy host writes to the device. Mark the host copies as outdated, because a graph replay may have run."""
         self.push()
         self.control_lent = False
         self.device_newer = self.commands_newer = True

@@ -27,11 +27,11 @@ class CudaParameters(KernelParameters):
         memory.pull_written = self._pull
 
     def write_columns(self, name: str, at: tuple[Any, ...], values: Any, worlds: Any) -> None:
-        """Write numbers of a parameter in chosen worlds on the device, without a check of the values.
+        """Write values of a parameter in chosen worlds on the device, without a check of the values.
 
         Args:
             name: field of PARAMETER_FIELDS, or ``<kind>_parameters`` for an actuator kind.
-            at: indices in the array of one world.
+            at: indices of the values in the parameter array of one world.
             values: array (1 or worlds, n).
             worlds: indices (n,), or a mask (num_worlds,) on the device.
         """

@@ -16,7 +16,7 @@ THREADS = 128
 
 
 class ProgramLaunch:
-    """Launch of the kernel that samples a diagram, in each world at the diagram's sample times.
+    """Launch of the kernel that runs a block diagram, in each world at the sample times of the diagram.
 
     Args:
         backend: the backend with the state and the commands.

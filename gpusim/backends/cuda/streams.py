@@ -15,7 +15,7 @@ def on_stream(stream: Any) -> Iterator[None]:
     """Launch everything inside the ``with`` block on a CUDA stream, e.g. ``torch.cuda.current_stream()``.
 
     By default, the CUDA backend launches on CuPy's current stream, which differs from PyTorch's stream. If the
-    simulation and PyTorch use one common stream, their kernels run in order, and the host does not wait.
+    simulation and PyTorch use one common stream, the kernels of both run in order, and the host does not wait.
 
     Args:
         stream: a stream of PyTorch (``cuda_stream``) or CuPy (``ptr``), or the address of a ``cudaStream_t``.

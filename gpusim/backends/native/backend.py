@@ -137,7 +137,7 @@ class NativeBackend(KernelBackend):
             self._ensure_memory(self.team * self._library.group_bytes(self._address))
 
     def lanes(self) -> int:
-        """Return the number of manifold records in a SIMD vector, or 1 for small worlds."""
+        """Return the number of interleaved contact manifolds: the length of a SIMD vector, or 1 for small worlds."""
         return 1 if self.sizes["pairs"] < MIN_WIDE else vector_bytes() // self.real.itemsize
 
     @property
@@ -205,7 +205,7 @@ class NativeBackend(KernelBackend):
         return run
 
     def _end_run(self, spent: float) -> bool:
-        """End a run of steps that took ``spent`` seconds."""
+        """Look for specialized kernels after a run of ``spent`` seconds. Return True if a world failed."""
         if self._specialization is not None:
             self._specialize(self._specialization, spent)
         return self.newly("failed")
@@ -337,5 +337,5 @@ class NativeBackend(KernelBackend):
         return any_active
 
     def slab_array(self, name: str) -> Array:
-        """Return a view of a slab array (num_worlds, ...)."""
+        """Return a view of the array ``name`` of all worlds (num_worlds, ...)."""
         return self.layout.view(self._slab, name, self.num_worlds)

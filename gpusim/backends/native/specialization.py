@@ -1,7 +1,7 @@
 """Specialized kernels for long runs: the sizes of one model are constants.
 
 Specialized kernels are faster than general kernels, and the results are the same, bit for bit. In a long run, the
-backend looks for specialized kernels in the cache. If the cache does not contain such kernels, the backend compiles
+backend looks for specialized kernels in the cache. If the cache contains no specialized kernels, the backend compiles
 them in the background after some more seconds.
 """
 

@@ -70,7 +70,7 @@ class Stepper(Protocol):
 
 
 class StepLoop:
-    """The C structures for a plan of steps.
+    """Loop over a plan of steps, described by C structures.
 
     Args:
         backend: the backend that runs the steps.

@@ -14,7 +14,7 @@ KEPT = 0.9
 
 
 class Team:
-    """Choice of the number of threads, from 1 to ``most``. Each trial halves or doubles the number.
+    """Choice of the number of threads, from 1 to ``most``. Each trial halves or doubles the number of threads.
 
     Attributes:
         size: number of threads of the next step.
