@@ -1,10 +1,10 @@
 """Energy audit of a simulation: compare the energy change with the work of all actuators, joints and contacts.
 
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is
-p (u- + u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step is the
-mean of two values: from the kick at the step's start and at its end (trapezoidal rule). With the semi-implicit scheme,
-the audit uses only the kick at the start of the step. Position corrections and implicit steps of oil circuits have
-separate entries in the balance. ``EnergyBalance.error`` is the change of energy minus the sum of all entries.
+p (u- + u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step follows
+from the powers in two kicks, at its start and at its end (trapezoidal rule). With the semi-implicit scheme, the audit
+uses only the kick at the start of the step. Position corrections and implicit steps of oil circuits have separate
+entries in the balance. ``EnergyBalance.error`` is the change of energy minus the sum of all entries.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EnergyBalance:
             The entry of a spring contains only the work of its damping. The entry ``joints`` is the numerical work in
             the locked directions of joints, which is zero in exact arithmetic. The entry ``moved bodies`` is the work
             of kinematic bodies. The entry ``push-outs`` is the work against gravity when position corrections lift
-            bodies. The entry ``oil steps`` is the energy change by the implicit steps of circuits. The entries
+            bodies. The entry ``oil steps`` is the energy change by the implicit steps of oil circuits. The entries
             ``contacts``, ``impacts`` and ``applied`` are the work of contact forces, of impacts and of applied forces.
         turnover: reference energy for the relative error. The turnover is the maximum of three values: the added
             energy, the removed energy, and the maximum change of the kinetic energy.
@@ -214,7 +214,7 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Add the power of the constraint rows: impulse times mean rate, divided by the kick's duration."""
+        """Add the power of each constraint row: impulse times mean row velocity, divided by the kick's duration."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
@@ -237,7 +237,7 @@ class _Powers:
         self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
 
     def _actuators(self, power: Array) -> Array:
-        """Add the power of actuators on single joint axes. Return the remaining power of each axis."""
+        """Add the power of actuators on single joint axes. Return the other power of each axis."""
         w, row = self.w, self.w.topology.axis_row
         ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
         rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick

@@ -26,25 +26,25 @@ class SolverConfig(NamesMoved):
         dt: step size (s). Collision detection runs once per step.
         substeps: substeps per step.
         iterations: number of sweeps over the contacts per substep. With ``joint_solver="colored"``, sweeps include the
-            joints. With ``joint_solver="direct"``, more ``iterations`` also let joint limits and dry friction change
-            their state more often in a substep.
+            joints. With ``joint_solver="direct"``, more ``iterations`` also allow more switches of joint limits
+            (active, inactive) and dry friction (stick, slip) in a substep.
         impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). With
             ``joint_solver="direct"`` or ``"auto"``, sweeps also end early when all changes of impulses are below 1e-7
             times the largest normal impulse (float32: 3e-6).
         max_colors: maximum number of colors of the colored solver, 1 to 62. Constraints that get no color are solved at
             the start of each sweep, by Jacobi iteration with mass splitting.
         joint_solver: solver of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by
-            color). "auto" uses the setting ``solver`` of each group of connected joints. Without this setting, tracks
-            use "colored", and all other groups use "direct".
+            color). "auto" uses the setting ``solver`` of each group of connected joints. If no joint of a group has
+            this setting, tracks use "colored", and other groups use "direct".
         scheme: integration scheme, "second_order" (default) or "semi_implicit" (semi-implicit Euler with split
             impulses, as in the VirSim papers).
         geometric_stiffness: increase the effective inertia of light bodies under tension if the step would otherwise be
             unstable.
         max_pairs: maximum number of pairs of close shapes per world, or None to estimate it from the number of shapes.
-            If the buffer overflows, the remaining pairs do not collide, and a warning gives the required value.
+            If a world has more pairs, the additional pairs do not collide, and a warning gives the required value.
         strict: raise an error instead of a warning when ``max_pairs`` overflows.
-        contact_margin: shapes closer than this distance (m) are candidates for contact. gpusim adds the distance that
-            the shapes can move in a step.
+        contact_margin: shapes closer than this distance (m) are candidates for contact. gpusim increases
+            ``contact_margin`` by the distance that the shapes can move in a step.
         contact_slop: penetration that the solver does not correct (m).
         max_depenetration_speed: maximum speed (m/s) at which the solver separates overlapping shapes. Each substep
             corrects 20 % of the penetration.
@@ -69,7 +69,7 @@ class SolverConfig(NamesMoved):
 
     @property
     def direct(self) -> bool:
-        """Return True unless ``joint_solver`` is "colored". The direct solver can then solve some joints."""
+        """Return whether ``joint_solver`` allows the direct solver, so whether it is not "colored"."""
         return self.joint_solver != "colored"
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     """Return the floating-point type of the computations in a substep, for a state of type ``dtype``.
 
-    In float32, the direct solver loses all accuracy if mass ratios reach 1e7 or a loop is overconstrained. The
-    direct solver therefore always computes in float64, unless ``fast`` is set.
+    In float32, the direct solver loses all accuracy if mass ratios reach 1e7 or a loop is overconstrained. The direct
+    solver always computes in float64, unless ``fast`` is set.
     """
     return "float64" if config.direct and not fast else dtype

@@ -12,7 +12,7 @@ from gpusim.description.contact_record import POINTS as POINTS
 from gpusim.description.field import Field
 
 PARTNERS = 24
-"""Maximum number of neighbors in the list of each shape."""
+"""Maximum number of entries in the neighbor list of a shape."""
 WIDER = 0.04
 """Margin around bounding boxes in the grid search, as a fraction of the cell size."""
 

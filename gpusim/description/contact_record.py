@@ -1,4 +1,4 @@
-"""Layout of a contact manifold's record in kernels (cuda_kernels/contacts/contact_record.cuh), and a host-side reader.
+"""Memory layout of contact manifolds in kernels (cuda_kernels/contacts/contact_record.cuh), and a reader in Python.
 
 The NumPy backend stores the data of manifolds in separate arrays with the same names (reference/contacts/manifolds.py).
 """
@@ -32,7 +32,7 @@ _POINT: _Shapes = {
 
 
 def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
-    """Return the offset of each field, and the number of values in all fields, rounded up to an even number."""
+    """Return the offset of each field, and the total size of all fields (number of values, rounded up to even)."""
     ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())])
     return dict(zip(shapes, ends.tolist(), strict=False)), int(ends[-1] + ends[-1] % 2)
 
@@ -40,10 +40,10 @@ def _offsets(shapes: _Shapes) -> tuple[dict[str, int], int]:
 _AT_MANIFOLD, _FIRST_POINT = _offsets(_MANIFOLD)
 _AT_POINT, _POINT_SIZE = _offsets(_POINT)
 RECORD = _FIRST_POINT + POINTS * _POINT_SIZE
-"""Number of values in a record."""
+"""Number of values in a record, the data of one contact manifold."""
 ANCHOR = 6 * POINTS + 4
-"""Number of double-precision values in a record: points on A and B, the normal, and one unused value. The unused value
-makes the number even."""
+"""Number of double-precision values of a contact manifold: points on A and B, the normal, and one unused value. The
+unused value makes the number even."""
 SOLVED = ("torque", "shear"), ("impulse", "delta")
 """Names of the values that sweeps compute for a manifold and for each point (reference/contacts/manifolds.py)."""
 SOLVED_SIZE = sum(int(np.prod(_MANIFOLD[name])) for name in SOLVED[0]) + POINTS * sum(

@@ -1,8 +1,8 @@
-"""Base class of joint kinds. Constraint rows lock some relative motions, and coordinates describe the other motions.
+"""Base class of joint kinds. A joint has rows that lock relative motions, and coordinates for the free motions.
 
 Most rows are *dot rows* ``C = u . w - c0 = 0`` for two vectors u and w. The vector u is fixed in the parent or in the
-world. If ``linear`` is False, the vector w is fixed in the child. The row then keeps u and w perpendicular (c0 = 0). If
-``linear`` is True, w is the vector from the parent's joint point to the child's joint point. The row then keeps the
+world. If ``linear`` is False, w is fixed in the child, and the row keeps u and w perpendicular (c0 = 0). If ``linear``
+is True, w is the vector from the parent's joint point to the child's joint point. A row with ``linear=True`` keeps the
 component of w along u equal to c0. A *line row* keeps the distance between two points constant.
 """
 
@@ -48,7 +48,7 @@ class DotRow:
     ``u`` is given in the axes of the parent, or in world axes if ``on_world`` is True.
 
     If ``linear`` is True, ``point_a`` is a point in the parent's frame, and ``vector_b`` is a point in the child's
-    frame (m). Otherwise ``vector_b`` is a direction in the child's axes, and ``point_a`` is unused.
+    frame (m). If ``linear`` is False, ``vector_b`` is a direction in the child's axes, and ``point_a`` is unused.
     """
 
     u: Array
@@ -57,7 +57,7 @@ class DotRow:
     linear: bool
     c0: float = 0.0
     on_world: bool = False
-    """True if ``u`` is fixed in the world. Three such rows lock all translations of a point."""
+    """True if ``u`` is fixed in the world. Three rows with ``on_world`` lock all translations of a point."""
 
 
 @dataclass(frozen=True)
@@ -83,16 +83,19 @@ class Coordinate:
         from ``ref_a`` (in the parent's axes) to ``ref_b`` (in the child's axes).
     distance: distance from ``point_a`` to ``point_b``. With a ``path``, the coordinate is the length of a rope along
         the path.
-    rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` is the index of the
-        component. ``frame_a`` and ``frame_b`` contain the joint's axes in the parent's and the child's axes, 3x3.
+    rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` (0 to 2) is the
+        index of ``axis`` among the joint's axes. ``frame_a`` and ``frame_b`` contain the joint's axes in the parent's
+        and the child's axes, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``. Each term is a coordinate of another joint, multiplied by a factor.
-    outer_angle: first or last Euler angle. ``axis`` is the axis of this rotation. ``other`` is the axis of the last or
-        first Euler rotation, fixed in the other body.
+    outer_angle: first or last Euler angle. ``axis`` is the axis of this rotation. For the first angle, ``other`` is the
+        axis of the last rotation. For the last angle, ``other`` is the axis of the first
+        rotation. The axis ``other`` is fixed in the other body.
     middle_angle: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
         child. ``other`` is the axis of the first rotation, in the parent. The three axes of the Euler angles are
         right-handed.
-    chord: 2 sin(t/2), where t is the angle between an axis in the parent and an axis in the child. Cone limits use it.
+    chord: 2 sin(t/2), where t is the angle between an axis in the parent and an axis in the child. Cone limits use the
+        chord.
     """
 
     kind: str
@@ -191,8 +194,8 @@ class JointType(ABC):
     position_is: ClassVar[str] = "coordinates"
     """Content of ``joint.<label>.position``: "coordinates", "quaternion" (4) or "pose" (7)."""
     sets_pose: ClassVar[bool] = True
-    """True if the joint position determines the child's pose relative to the parent. If False, you can only read the
-    joint position."""
+    """True if the joint position determines the child's pose relative to the parent. If ``sets_pose`` is False, you can
+    only read the joint position."""
     holds: ClassVar[bool] = True
     """False if the joint locks no motion between its bodies, such as a free joint or a bushing."""
     bears: ClassVar[bool] = True
@@ -241,7 +244,7 @@ class JointType(ABC):
     def limits(self, joint: JointSpec) -> list[tuple[str, float, float]]:
         """Return the name, lower limit and upper limit of each coordinate (m or rad).
 
-        Joints without limits return an empty list.
+        For joints without limits, return an empty list.
 
         Coordinates with a position signal have the name "". Coordinates with limits but no signal have the name
         "rotation" or "cone".
@@ -264,7 +267,7 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters with limits at a locked length instead of the lock, or None if no length is locked."""
+        """Return parameters with two equal limits in place of a locked length, or None if no length is locked."""
         return None
 
     def moved(
@@ -275,13 +278,14 @@ class JointType(ABC):
         Args:
             params: parameters of the joint.
             first_joint, first_body: indices of the copies of joint 0 and body 0 in the other builder.
-            parent: body that replaces the world of the original builder, as an index in the other builder. -1: world.
+            parent: index of a body in the other builder, -1 for the world. The copy uses this body instead of the
+                world.
             pose: pose of this builder's world in the frame of ``parent``.
         """
         return params
 
     def check_model(self, joints: Sequence[JointSpec], builder: Elements) -> None:  # noqa: B027 (optional)
-        """Check all joints of this kind at finalize, and raise a ModelError if one is invalid."""
+        """Check all joints of this kind in ``finalize``, and raise a ModelError if a joint is invalid."""
 
 
 _KINDS: Registry[JointType] = Registry("joint kind")

@@ -98,7 +98,7 @@ class Look:
     texture: Texture | None = None
 
     def over(self, other: Look) -> Look:
-        """Return this look with its None values replaced by the values of another look."""
+        """Return this look, with values from another look in place of None."""
         values = {name: value for name, value in vars(self).items() if value is not None}
         return replace(other, **values)
 

@@ -15,9 +15,9 @@ KEYS: dict[str, int] = {
     **{f"KP_{k}": 320 + k for k in range(10)},
     **{"KP_DECIMAL": 330, "KP_DIVIDE": 331, "KP_MULTIPLY": 332, "KP_SUBTRACT": 333, "KP_ADD": 334, "KP_ENTER": 335},
 }
-"""GLFW key codes, by key names in mapping files."""
+"""Key name in mapping files -> GLFW key code."""
 STOP_KEY = "E"
-"""Key for the emergency stop. Shift with this key ends the emergency stop."""
+"""Key for the emergency stop. Shift together with this key ends the emergency stop."""
 RESERVED = (STOP_KEY, "ESCAPE", "SPACE", "TAB")
 """Keys that mappings must not use: they trigger the emergency stop, quit, pause, or open the panel."""
 AXES = ("left_x", "left_y", "right_x", "right_y", "left_trigger", "right_trigger")
@@ -45,7 +45,7 @@ def check_key(element: str, key: str) -> None:
 
 
 def check_part(element: str, what: str, name: str) -> None:
-    """Check a gamepad "axis" or "button" name.
+    """Check the name of a gamepad axis or button. ``what`` is "axis" or "button".
 
     Raises:
         ModelError: the name is unknown.

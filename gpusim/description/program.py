@@ -1,4 +1,4 @@
-"""Programs (compiled block diagrams from gpusim/control), and the interface of diagrams that other packages use."""
+"""Programs (compiled block diagrams), and the interface through which other packages use block diagrams."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ class Program:
     """A compiled diagram.
 
     Each sample of the diagram reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the
-    persistent values (worlds, values) and the commands (worlds, controls). The sample then updates the persistent
-    values and the commands. program_clock.py describes the first persistent values. The last persistent values are the
-    previous values of the input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy
-    function for all worlds with bit-identical results.
+    persistent values (worlds, values) and the commands (worlds, controls). A sample updates the persistent values and
+    the commands. program_clock.py describes the first persistent values. The last persistent values are the previous
+    values of the input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy function
+    for all worlds with bit-identical results.
 
     Attributes:
         label: label of the diagram.
@@ -139,7 +139,8 @@ class DiagramSpec(Protocol):
 
     label: str
     senses: bool
-    """True if the diagram is a sensor. Sensors run first, because other diagrams read their signals."""
+    """True if the diagram is a sensor. Diagrams of sensors run first, because other diagrams read the sensors'
+    signals."""
 
     @property
     def operator_inputs(self) -> list[OperatorInput]:
@@ -150,7 +151,7 @@ class DiagramSpec(Protocol):
         """Return the labels of the commands that the diagram sets."""
 
     def check(self) -> None:
-        """Check everything in the diagram that does not need a simulation."""
+        """Check everything in the diagram that can be checked without a simulation."""
 
     def compile(
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,
@@ -159,8 +160,8 @@ class DiagramSpec(Protocol):
         """Compile the diagram to a program.
 
         Args:
-            signals: descriptions of the available signals, by name.
-            controls: columns of the commands by label.
+            signals: signal name -> description of the signal.
+            controls: command label -> column in the array of commands.
             dt: step size of the simulation (s).
-            commands: units of the commands, if known.
+            commands: command label -> unit of the command, or None if the units are unknown.
         """

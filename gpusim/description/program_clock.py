@@ -1,8 +1,8 @@
 """Clock of programs (compiled diagrams): sample times, and input values of samples. Any step size is possible.
 
 Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that starts at or
-after its due time. If a step is longer than the period, the program runs the missed samples after it, but at most the
-last 1000. The inputs of missed samples are linear interpolations between the previous and the current values of the
+after its due time. If a step is longer than the period, the program runs the missed samples after the step, but at most
+the last 1000. The inputs of missed samples are linear interpolations between the previous and the current values of the
 signals. The kernel version in ``cuda_kernels/signals/diagram_clock.cuh`` gives bit-identical results.
 """
 
@@ -16,16 +16,17 @@ import numpy as np
 from gpusim.typing import Array
 
 COUNT, WORLD, ORIGIN, BASE, PERIOD, READ = range(6)
-"""Indices in a program's persistent values. COUNT: number of samples so far. The other indices: index of the world,
-time origin (s), number of samples at the time origin, period of the last sample (s), time of the last reading (s)."""
+"""Indices in a program's persistent values. COUNT: number of samples so far. WORLD: index of the world. ORIGIN: time
+origin (s). BASE: number of samples at the time origin. PERIOD: period of the last sample (s). READ: time of the last
+reading (s)."""
 HEAD = 6
 EARLY = 1e-6
 """Tolerance for early samples, as a fraction of the period: a sample may run this much before its due time."""
 DRIFT = 1e-5
-"""Maximum error that counts as round-off of a sample time, as a fraction of the period. If the error is smaller, the
-clock moves the time origin to the actual time of the sample."""
+"""Maximum timing error of a sample that counts as round-off, as a fraction of the period. After a smaller timing error,
+the clock moves the time origin to the actual time of the sample."""
 MAX_AT_ONCE = 1000
-"""Maximum number of missed samples that a program runs after a long step. The program skips earlier samples."""
+"""Maximum number of missed samples that a program runs after a long step. The program skips all older samples."""
 CONSTANTS = {
     "COUNT": COUNT, "WORLD": WORLD, "ORIGIN": ORIGIN, "BASE": BASE, "PERIOD": PERIOD, "READ": READ,
     "EARLY": EARLY, "DRIFT": DRIFT, "MAX_AT_ONCE": MAX_AT_ONCE,

@@ -83,7 +83,8 @@ class Rays:
         The fan is centered on the x axis. The first ray is the rightmost ray.
 
         Args:
-            angle: angle from the first to the last ray (rad), at most 2 pi. With 2 pi, no two rays coincide.
+            angle: angle from the first to the last ray (rad), at most 2 pi. In a full circle (2 pi), the first and the
+                last ray do not coincide.
             count: number of rays.
 
         Raises:

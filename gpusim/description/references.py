@@ -68,7 +68,7 @@ def moved_params(
         params: parameters of the element.
         first: index of the first copied element in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
         pose: pose of the copied builder's world in the frame of ``world``.
-        world: body of the new builder that replaces the world of the copied builder, -1 for the world.
+        world: index of a body in the new builder, -1 for the world. The copy uses this body instead of the world.
     """
     new = copy.deepcopy(dict(params))
     for name in references.keys() & params.keys():

@@ -64,9 +64,9 @@ class Faces:
 class Line:
     """Rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
 
-    ``origin`` (n, 3) is the point (m) nearest to the shape's center on the infinite line through the ray. With this
-    point, round-off stays small for distant rays. ``direction`` has length 1, (n, 3). ``start`` (n,) is the smallest s
-    of each ray (m).
+    ``origin`` (n, 3) is the point (m) nearest to the shape's center on the infinite line through the ray. This choice
+    of ``origin`` keeps the round-off small for distant rays. ``direction`` has length 1, (n, 3). ``start`` (n,) is the
+    smallest s of each ray (m).
     """
 
     origin: Array
@@ -92,28 +92,28 @@ class ShapeType(ABC):
     name: ClassVar[str]
     number: ClassVar[int]
     size_names: ClassVar[tuple[str, ...]]
-    """Names of the first values that ``sizes`` returns, in order. All further values are zero."""
+    """Names of the first values that ``sizes`` returns, in order. All further values of ``sizes`` are zero."""
     movable: ClassVar[bool] = True
     """False if dynamic bodies must not have the shape."""
     rolls: ClassVar[bool] = False
-    """True for shapes that roll. Contact points on them do not rotate with the body during a step."""
+    """True for shapes that roll. Contact points on a rolling shape do not rotate with the body during a step."""
     single: ClassVar[bool] = False
     """True if the shape has only one contact point with a plane or a convex shape. With terrain and meshes, the shape
     can have several contact points."""
     level: ClassVar[int] = 1
-    """Lowest level of a kernel build that supports the kind. A model uses the build for the maximum ``level`` of all
-    its shapes, at least level 1."""
+    """Minimum level of a kernel build that supports the kind. Builds of a higher level support more kinds. A model uses
+    the maximum ``level`` of all its shapes."""
     picture: ClassVar[str] = "round"
     """Drawing style: "round" (the mesh depends on ``segments``), "faceted", "terrain" or "ground" (an infinite
     plane)."""
     two_sided: ClassVar[bool] = False
-    """True if the shape is an open surface. The viewer then draws both sides of its triangles."""
+    """True if the shape is an open surface. The viewer draws both sides of open surfaces."""
     ray_file: ClassVar[str] = ""
-    """Source file in cuda_kernels/rays/ with the function ``ray_<name>``, which is ``cast`` for kernels. The name is
-    empty if ray sensors cannot detect the shape."""
+    """Source file in cuda_kernels/rays/ with the function ``ray_<name>``, which implements ``cast`` in kernels. The
+    file name is empty if ray sensors cannot detect the shape."""
     stretched_by: ClassVar[tuple[str, ...]] = ()
-    """Names of the parameters that scale the unit shape along x, y and z. If there is only one length, it also scales
-    all other parameters."""
+    """Names of the parameters that scale the unit shape along x, y and z. A single length, such as one radius, also
+    scales all other parameters."""
 
     def sizes(self, params: Params) -> Array:
         """Return the values that describe the shape in the narrow phase, (8,)."""
@@ -173,7 +173,7 @@ class ShapeType(ABC):
 
         Without ``stretched_by``, the unit shape has the parameters ``params``, and the factors are 1.
 
-        The viewer draws all shapes with the same unit shape as scaled copies of one mesh.
+        In the viewer, shapes with the same unit shape share one mesh, and each shape has its scale factors.
         """
         if not self.stretched_by:
             return params, np.ones(3)
@@ -192,7 +192,8 @@ class ShapeType(ABC):
 
         Returns:
             Two arrays. The first array (n,) contains s (m) of each ray's first crossing with ``s >= start``, or
-            infinity without a crossing. The second array (n, 3) contains the outward normals there, not normalized.
+            infinity without a crossing. The second array (n, 3) contains the outward normals at the crossings, not
+            normalized.
 
         Raises:
             ModelError: only kernels can cast rays against this kind of shape.
@@ -210,7 +211,7 @@ class ShapeType(ABC):
     def faces(self, params: Params) -> Faces:
         """Return the faces of a hull or mesh, or no faces for other shapes.
 
-        For a triangle mesh, the field ``vertex`` contains integer tables.
+        For a triangle mesh, return the integers of its triangle tree in the field ``vertex``.
         """
         return Faces()
 

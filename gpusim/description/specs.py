@@ -58,7 +58,7 @@ class BodySpec(Named):
 class JointSpec(Named):
     """A joint between ``parent`` and ``child``. The frames of the joint are relative to the body frames.
 
-    ``solver`` is "direct" or "colored". The value also applies to all joints that are connected to this joint. If
+    ``solver`` ("direct" or "colored") also applies to all joints that are connected to this joint. If
     ``solver`` is None, the simulation chooses the solver.
     """
 
@@ -112,7 +112,8 @@ class ShapeSpec(Named):
 
     ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
     a.mask`` are both nonzero. ``ModelBuilder.finalize`` converts a group name in ``group`` to bits. ``density`` (kg/m3)
-    determines the body's mass if you specify no mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing.
+    determines the body's mass if you specify no mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing. If
+    ``covered`` is True, the viewer does not draw the shape when it draws visuals.
     """
 
     word: ClassVar[str] = "shape"
@@ -178,7 +179,7 @@ class RaySpec:
         rays: rays in the frame of the sensor's site.
         max_range: maximum distance (m) that the sensor measures.
         groups: names of the visible shape groups, or None for all shapes.
-        own_body: whether the sensor also sees the shapes of the body with the site.
+        own_body: whether the sensor also sees the shapes of the body that carries the sensor's site.
         shapes: indices of the visible shapes in ascending order, empty before finalize.
     """
 
@@ -207,7 +208,7 @@ class SensorSpec(Named):
     def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
         """Return a copy for another builder.
 
-        The copy has the offsets added to its joint, body or site index, and the prefix before its group names.
+        In the copy, the joint, body and site indices increase by the offsets, and group names get the prefix.
         """
         index, rays = self.element_index, self.rays
         if self.kind != RAY_SENSOR:
@@ -245,9 +246,9 @@ class PoseSpec(Named):
         return values
 
     def moved(self, start: Transform, prefix: str) -> PoseSpec:
-        """Return a copy for another builder, in which this builder's world has the pose ``start``.
+        """Return a copy for another builder.
 
-        Labels get a prefix.
+        ``start`` is the pose of this builder's world in the world of the other builder. Labels get a prefix.
         """
         return PoseSpec(
             prefix + self.label,
@@ -260,7 +261,7 @@ class PoseSpec(Named):
 
 @dataclass
 class PairSpec:
-    """Collision rule for two shapes, which overrides their groups: they can collide if ``collide`` is True, else never.
+    """Collision rule for two shapes, which overrides their groups. They can collide if ``collide`` is True, else never.
 
     If ``material`` is None, the contact combines the materials of both shapes.
     """

@@ -16,12 +16,13 @@ class CommandMap:
     Attributes:
         factor, offset: coefficients of the map. ``factor`` is not zero.
         lower, upper: range of the command, infinite if unlimited.
-        initial: initial command, within the range. With None, the initial command gives the actuator its initial value.
+        initial: initial command, within the range. If ``initial`` is None, the initial command gives the actuator its
+            initial value.
         time_constant: time constant of a first-order lag of the command (s), or 0 for no lag.
         integrate: True if the command is the rate of change of the activation (activation unit per second).
         activation_lower, activation_upper: range of the activation.
-        activation: initial activation. If None, a lag starts at the initial command. An integrator then starts at the
-            activation that gives the actuator its initial value.
+        activation: initial activation. If ``activation`` is None, a lag starts at the initial command. An integrator
+            without ``activation`` starts at the activation that gives the actuator its initial value.
     """
 
     factor: float = 1.0
@@ -62,14 +63,14 @@ class UiHints:
 
     Attributes:
         lower, upper: range of the operator's command, in ``unit``, with lower < upper.
-        limited: whether gpusim clips every command to this range, as with MuJoCo's ``ctrlrange``. If False, the range
-            only applies to the operator. Programs may exceed the range.
-        safe: value of the command in an emergency stop, within the range. With None, the command becomes the current
-            value of ``measured``, so that the motion stops.
+        limited: whether gpusim clips every command to this range, as with MuJoCo's ``ctrlrange``. If ``limited`` is
+            False, the range only applies to the operator. Programs may exceed the range.
+        safe: value of the command in an emergency stop, within the range. If ``safe`` is None, the command becomes the
+            current value of ``measured``, so that the motion stops.
         unit: unit of the command, such as "rad", or "-" for a fraction.
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
-        springs: whether a released joystick returns the command to zero (valves, motors). If False, the joystick sets
-            the rate of change of the command, and a released joystick keeps the command (positions).
+        springs: whether a released joystick returns the command to zero (valves, motors). If ``springs`` is False, the
+            joystick sets the rate of change of the command, and a released joystick keeps the command (positions).
         idle: whether the command has no effect in the model. Panels may hide idle commands.
         measured: signal name and component index of the current value, for ``safe``.
         factor, offset: the actuator gets ``factor * command + offset``. ``measured`` is in the actuator's units.

@@ -1,4 +1,4 @@
-"""Cameras and lights. They have no effect on the motion."""
+"""Cameras and lights, which have no effect on the motion."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class WrappedPath:
         return (self.body_a, self.point_a), (self.body_b, self.point_b)
 
     def moved(self, first_body: int, parent: int, pose: Transform) -> WrappedPath:
-        """Return a copy for another builder, in which this builder's world has the pose ``pose`` on body ``parent``."""
+        """Return a copy for another builder. ``pose`` is the pose of this builder's world in the ``parent`` frame."""
 
         def body(index: int) -> int:
             return parent if index == WORLD else index + first_body

@@ -20,7 +20,7 @@ class Env(gymnasium.Env[Any, Any]):
         task, render_mode, render_size, simulation: see :class:`VectorEnv`.
 
     Attributes:
-        vector: the :class:`VectorEnv` with one world that this environment wraps.
+        vector: the wrapped :class:`VectorEnv`, which has one world.
     """
 
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"]}

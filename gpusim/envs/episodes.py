@@ -53,15 +53,15 @@ class Draw:
 
 
 class Episodes:
-    """Seeds, counters and drawn values of all worlds.
+    """Seeds, counters and random values of all worlds.
 
     Attributes:
         seed: seed of each world (num_envs,).
-        stream: index of each world's random stream (num_envs,). If all worlds share one seed, this index is the world's
-            index. If each world has a separate seed, it is 0.
+        stream: index of each world's random stream (num_envs,). If all worlds share one seed, ``stream`` is the world's
+            index. If each world has a separate seed, ``stream`` is 0.
         count: number of episodes that have begun in each world (num_envs,).
         elapsed: control steps since the start of the current episode (num_envs,).
-        goals: drawn goals by name (num_envs, ...).
+        goals: goal name -> random goals of the current episodes (num_envs, ...).
         delay: control steps between an action and its effect (num_envs,).
     """
 
@@ -135,13 +135,13 @@ class Episodes:
 
 
 def _expanded(drawn: Mapping[str, Distribution], sim: Simulation) -> dict[str, Distribution]:
-    """Return a dict: signal -> distribution. All signals that match a wildcard get separate random numbers."""
+    """Replace wildcards by signals: return a dict signal -> distribution. Each signal gets separate random numbers."""
     signals = sim.runtime.signal_table().by_name
     return {name: one for key, one in drawn.items() for name in matching("signal", key, signals)}
 
 
 def _goal_shape(distribution: Any) -> Array:
-    """Return zeros with the shape of a goal from this distribution."""
+    """Return zeros with the shape of the goals that ``distribution`` gives."""
     return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, 0.0)) for end in ("low", "high"))))
 
 
@@ -150,7 +150,7 @@ class Delayed:
 
     Args:
         neutral: actions (actions,) that apply until the first delayed action takes effect.
-        delay: delay of each world (num_envs,), control steps. The queue keeps a reference to this array.
+        delay: delay of each world (num_envs,), control steps. The queue keeps a reference to the array ``delay``.
         max_delay: maximum delay (control steps).
     """
 

@@ -41,7 +41,7 @@ class MlpPolicy:
         layers: weights (outputs, inputs) and biases (outputs,) of each layer.
         activation: activation function between layers, "tanh", "relu", "elu" or "silu".
         task: the task that the policy controls, the class of the task, or ``"module:Class"``. A saved file contains the
-            name of the class.
+            name of the task's class.
         mean, std: mean and standard deviation of the observations (n,). The default mean is 0, and the default
             deviation is 1.
         clip: the policy clips normalized observations to [-clip, clip]. If both ``mean`` and ``std`` are None, the

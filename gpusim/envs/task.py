@@ -63,18 +63,20 @@ class Task:
     Keyword arguments of the constructor replace the attributes of the class. The constructor cannot replace ``scene``.
 
     Attributes:
-        scene: name of a scene, or path of a machine file (.yaml). For any other model, define ``make_scene``.
+        scene: name of a scene, or path of a machine file (.yaml). For a model without a scene or machine file, define
+            ``make_scene``.
         parameters: parameters of the scene.
         dt: step size (s), or None for the step size of the scene.
         decimation: number of simulation steps in one control step.
         episode: maximum duration (s) of an episode. A longer episode is truncated.
         actions: dict from a key to a pair of values. The key is a label or wildcard of commands or diagram inputs. The
-            pair contains the command values for the actions -1 and 1.
+            first value is the command for action -1, and the second value is the command for action 1.
         signals: signals or wildcards that ``observation``, ``reward`` and the other methods use.
         goals: goal name -> distribution. Each episode gets new random goals.
         randomize: signal or wildcard of parameters -> distribution. Each episode gets new random values for every
             signal.
-        start: signal or wildcard of the initial state -> distribution. The signals are as in ``sim.write_state``.
+        start: signal or wildcard of the initial state -> distribution. Valid names are the same as in
+            ``sim.write_state``.
         noise: observed signal or wildcard -> standard deviation of its noise. Rewards have no noise.
         delay: number of control steps between an action and its effect. For a pair (minimum, maximum), each episode
             gets a random delay in this range.
@@ -163,13 +165,13 @@ class Task:
             )
 
     def make_scene(self) -> Scene:
-        """Return the scene. The default loads the scene or machine file in the attribute ``scene``."""
+        """Return the scene. The default method loads the scene or machine file in the attribute ``scene``."""
         if self.scene.endswith((".yaml", ".yml")):
             return load_machine(self.scene, **self.parameters)
         return load_scene(self.scene, **self.parameters)
 
     def observation(self, s: Signals, goal: Goals, action: Array) -> Array:
-        """Return the observations (num_envs, n). The default contains all signals, goals and last actions."""
+        """Return the observations (num_envs, n), by default with all signals, goals and last actions."""
         return np.concatenate([s.array, *(g.reshape(len(g), -1) for g in goal.values()), action], axis=1)
 
     @abstractmethod
@@ -187,12 +189,12 @@ class Task:
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
         """Prepare the start of an episode.
 
-        After the call, the environment writes the drawn values and the returned values to the simulation.
+        After the call, the environment writes the random and the returned signal values to the simulation.
 
         Args:
             sim: the simulation.
             worlds: indices of the worlds that start an episode (n,).
-            drawn: drawn values by signal or goal, (n,) or (n, k).
+            drawn: signal or goal -> random values of the new episode, (n,) or (n, k).
 
         Returns:
             Dict of additional values to write, as in ``sim.write_state``, or None.

@@ -124,7 +124,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         Args:
             seed: one seed for all worlds, a list with one seed for each world, or None to continue the random sequence.
                 With one seed, all worlds get different random numbers. With a list, worlds with equal seeds get equal
-                random numbers. Without any seed so far, the environment chooses a random seed.
+                random numbers. If you never gave a seed, the environment chooses a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
                 The option "stagger" = n divides the worlds into n groups. The first episodes of the groups end at
                 different times.

@@ -17,7 +17,7 @@ from gpusim.exporters.mjcf_document import Coordinate, Document, finite_limits
 from gpusim.transform import Transform
 
 _UNUSED = 1.0
-"""Value that the file contains for muscle parameters without effect."""
+"""Placeholder in the file for muscle parameters that have no effect."""
 
 
 def add_actuators(doc: Document) -> None:

@@ -92,7 +92,7 @@ class Document:
         return ElementTree.SubElement(self.root, name) if found is None else found
 
     def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
-        """Add an element, and omit attributes that are None. If its name is already used, append underscores."""
+        """Add an element, and omit attributes that are None. If the name is already used, append underscores."""
         present = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
         if "name" in present:
             present["name"] = self.name(_SPACES.get(tag, tag), present["name"])
@@ -111,7 +111,7 @@ class Document:
         return str(element.get("name"))
 
     def report_loss(self, element: str, what: str, fix: str = "") -> None:
-        """Report a lost feature: it affects the motion, and MJCF cannot represent it."""
+        """Report a feature that affects the motion, but that MJCF cannot represent."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 

@@ -87,7 +87,7 @@ SINGLE_COORDINATES = frozenset(_AXES)
 """Joint types whose coordinates are hinges and slides."""
 FREE = frozenset(("free",))
 CARRIERS = frozenset((*_AXES, "fixed", "ball"))
-"""Joint types of gpusim that MJCF joints between a nested body and its parent can represent."""
+"""Joint types of gpusim that become MJCF joints between a nested body and its parent."""
 
 
 def has_closure(joint: JointSpec) -> bool:
@@ -165,7 +165,7 @@ class _Rates:
         self.columns: list[Array] = []
 
     def add(self, slide: bool, axis: Array) -> None:
-        """Add a coordinate along or about ``axis`` (world frame)."""
+        """Add a translation along ``axis`` or a rotation about ``axis`` (world frame)."""
         self.columns.append(np.concatenate([np.zeros(3), axis] if slide else [axis, np.zeros(3)]))
 
     def solve(self) -> list[float]:
@@ -240,7 +240,7 @@ def _sites(doc: Document, joint: JointSpec, shift: Array | None = None, mark: st
 
 
 def _report_lost_properties(doc: Document, joint: JointSpec) -> None:
-    """Report that a joint loses limits, damping, friction and armature, as it becomes an equality constraint."""
+    """Report that a joint loses limits, damping, friction and armature, because it becomes an equality constraint."""
     params = joint.params
     lossy = any(np.any(params[name]) for name in ("damping", "friction", "armature") if name in params)
     bounded = any(np.any(np.isfinite(params[name])) for name in ("limit_lower", "limit_upper") if name in params)

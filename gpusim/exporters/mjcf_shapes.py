@@ -163,7 +163,7 @@ def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None
 
 
 def _split_vertices(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
-    """Duplicate mesh points with several normals, one copy for each normal.
+    """Duplicate each mesh point that has several normals, so that each copy has one normal.
 
     Return the new points, triangles and normals.
 

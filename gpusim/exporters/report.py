@@ -18,9 +18,8 @@ class ExportReport(Findings):
         format: name of the format, "MJCF" or "USD".
         file: path of the written file, or "" for text.
         counts: dict from a kind of element, such as "bodies", to the number of elements.
-        joints: joint label -> names in the file: of the joint's coordinates for MJCF, or the path of the joint's prim
-            for USD.
-        findings: everything that differs in the file or is missing, in the order of the export. See
+        joints: joint label -> names of the joint's coordinates in the file (MJCF), or path of the joint's prim (USD).
+        findings: features of the model that the file changes or lacks, in the order of the export. See
             :class:`gpusim.importers.Finding` for the severities.
     """
 

@@ -52,7 +52,7 @@ class UsdDocument:
         return f"{parent}/{name}"
 
     def report_loss(self, element: str, what: str, fix: str = "") -> None:
-        """Report a lost feature: it affects the motion, and USD cannot represent it."""
+        """Report a feature that affects the motion, but that USD cannot represent."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 

@@ -47,7 +47,7 @@ def add_joints(doc: UsdDocument) -> None:
 
 
 def _closing_joints(joints: list[JointSpec]) -> set[int]:
-    """Return the indices of joints that close loops: earlier joints already connect their bodies."""
+    """Return the indices of joints that close loops, because earlier joints already connect their bodies."""
     part: dict[int, int] = {}
 
     def root(body: int) -> int:
@@ -80,7 +80,7 @@ def _add_articulations(doc: UsdDocument, closing: set[int]) -> None:
 
 
 def _define(doc: UsdDocument, joint: JointSpec, schema: Any, columns: Array) -> Any:
-    """Define a joint prim. The columns of ``columns`` (3, 3) are the axes of the USD joint in the joint frames."""
+    """Define a joint prim. ``columns`` (3, 3) contains the axes of the USD joint in the joint frames of the model."""
     rotation = Transform.from_matrix(columns)
     usd_joint = schema.Define(doc.stage, doc.path(FOLDER, joint.label))
     for end, (body, frame) in enumerate(((joint.parent, joint.parent_xform), (joint.child, joint.child_xform))):
@@ -324,7 +324,7 @@ def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
 
 
 def _mapped_limits(spec: ActuatorSpec, lower: float, upper: float) -> tuple[float, float]:
-    """Return the minimum and maximum effort that commands in their range can cause."""
+    """Return the minimum and maximum effort of an actuator for all commands within their range."""
     command_map = map_of(spec, actuator_type(spec.kind).commands[0])
     if command_map is None:
         return lower, upper

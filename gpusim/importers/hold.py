@@ -32,7 +32,7 @@ def add_holding_servos(
         builder: builder from the importer.
         report: report from the same import.
         frequency: natural frequency (Hz) of a joint with its load.
-        damping_ratio: damping ratio. The value 1 is critical damping.
+        damping_ratio: damping ratio. A damping ratio of 1 is critical damping.
         use_effort_limits: limit the servo to the file's effort limit (N m or N).
 
     Returns:

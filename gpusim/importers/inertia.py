@@ -2,7 +2,7 @@
 
 A physically possible inertia tensor has positive principal moments, and no moment exceeds the sum of the other two
 moments. For a given mass, the smallest realistic moment of inertia is that of a ball of the densest metal (osmium). The
-importer treats moments below a millionth of the ball's moment (:func:`gpusim.validate.min_moment`) as zero.
+importer treats moments below a millionth of the moment of an osmium ball (:func:`gpusim.validate.min_moment`) as zero.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LIGHT_FRACTION = 2e-7
 
 @dataclass(frozen=True)
 class MassProperties:
-    """Mass properties in one frame.
+    """Mass, center of mass and inertia of a body, in one frame.
 
     Attributes:
         mass: mass (kg).
@@ -121,7 +121,7 @@ def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
 
 
 def combine(parts: Iterable[MassProperties]) -> MassProperties:
-    """Combine the mass properties of rigidly connected ``parts`` by the parallel axis theorem. All are in one frame."""
+    """Combine the mass properties of rigidly connected ``parts`` in a common frame (parallel axis theorem)."""
     all_parts = list(parts)
     heavy = [part for part in all_parts if part.mass > 0.0 or np.any(part.inertia)]
     if len(heavy) == 1:

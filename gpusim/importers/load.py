@@ -146,7 +146,7 @@ def add_model(
         arguments: keyword arguments of ``gpusim.load``.
 
     Returns:
-        The report. The labels in the report have the prefix, and the indices refer to this builder.
+        The report. In the report, labels have the prefix, and indices refer to this builder.
 
     Raises:
         ModelError: ``gpusim.load`` fails, no body has the index ``parent``, or a label already exists in the builder.

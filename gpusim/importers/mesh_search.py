@@ -30,7 +30,7 @@ class Search:
     def __init__(self, folder: Path, packages: Sequence[Path] = ()) -> None:
         self.folder, self.packages = folder, list(packages)
         self.guessed: dict[str, Path] = {}
-        """Name in the robot file -> path of the file found instead, which matches only the end of the name."""
+        """Files that match only the end of a name: name in the robot file -> path of the found file."""
         self._missing: set[tuple[str, Path]] = set()
         self._subfolders: dict[Path, list[Path]] = {}
 
@@ -74,7 +74,7 @@ class Search:
                 yield folder / path
 
     def _guess(self, name: str, path_text: str, here: Path) -> Path | None:
-        """Return the file whose path ends with the most trailing components of ``path_text``, or None."""
+        """Return the file whose path shares the most trailing components with ``path_text``, or None."""
         parts = [part for part in PurePosixPath(path_text).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None

@@ -62,16 +62,16 @@ def load_mjcf(
 
     All body and joint frames are the same as in MuJoCo. For hinges and slides, ``joint.<label>.position`` equals
     MuJoCo's qpos. Labels are the file's names, with ``_`` instead of dots and spaces. By default, a body without joints
-    becomes part of its parent. Several hinges and slides of a body become one d6 joint. If a d6 joint cannot represent
-    them, they become separate joints with light bodies between them.
+    becomes part of its parent. Several hinges and slides of a body become one d6 joint. Hinges and slides that a d6
+    joint cannot represent become separate joints with light bodies between them.
 
     ``report.findings`` lists each feature of the file that gpusim omits or changes. ``report.commands`` maps MuJoCo's
     ctrl to commands of the model. ``report.poses`` names the keyframes.
 
     Args:
         source: path, MJCF text (starts with "<"), ``mujoco.MjSpec``, or ``mujoco.MjModel``.
-        fixed_base: True welds the base to the world in its starting pose. False lets the base float. Default: as in the
-            file. The base is the body that is a child of the world and whose subtree has the most joints.
+        fixed_base: True welds the base to the world in its starting pose. With ``fixed_base=False``, the base floats.
+            Default: as in the file. The base is the child of the world with the most joints in its subtree.
         gravity: gravitational acceleration in the world frame, m/s2 (default: as in the file).
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: True merges bodies without joints into their parents. With ``merge_fixed=False``, fixed joints
@@ -83,8 +83,8 @@ def load_mjcf(
             <exclude> and <pair> in the file define the collisions.
         visuals: True imports the visible geoms and sites.
         visual_groups: groups (0 to 5) of geoms and sites that are visible (default: the groups that MuJoCo shows).
-        meshes: collision shapes of meshes, "hull" for the convex hull as in MuJoCo, or "decompose" for several hulls
-            (needs coacd).
+        meshes: how to make collision shapes of meshes: "hull" (one convex hull, as in MuJoCo), or "decompose" (several
+            convex hulls, needs coacd).
         actuators: True imports the actuators.
         switchable: names or wildcards of connect and weld constraints that you want to activate or deactivate during
             the simulation. Switchable and inactive constraints become latches. To close a latch:
@@ -92,14 +92,14 @@ def load_mjcf(
         asset_dirs: folders to search for files that MuJoCo does not find.
         assets: file name -> content (bytes). Files in memory take precedence over files on disk.
         pose: name of the keyframe to start in (default: qpos0).
-        strict: True raises an error if the model lacks anything that changes the motion.
+        strict: True raises an error if a finding has severity "motion".
 
     Returns:
         The builder, which you can extend, and the report.
 
     Raises:
         ModelError: mujoco is not installed, its compiler rejects the model, or an argument is invalid. With
-            ``strict=True``, an element that gpusim cannot read and that changes the motion is also an error.
+            ``strict=True``, a finding of severity "motion" is also an error.
         UnknownNameError: no keyframe has the name ``pose``.
     """
     options = _options(
@@ -130,7 +130,7 @@ def load_mounted_mjcf(
 ) -> tuple[ModelBuilder, ImportReport]:
     """Read a model like ``load_mjcf``, but add each fixed base as a body with a fixed joint to the world.
 
-    ``add_builder`` can then connect these bodies to a parent body.
+    ``add_builder`` can connect the fixed bases to a parent body.
     """
     return _load(source, _options(mount=True, **options), xform, asset_dirs, assets, pose, strict)
 

@@ -20,8 +20,8 @@ def add_poses(
 
     Args:
         builder: receives the postures.
-        report: describes all joints. The function adds the labels of the postures, and a finding for each position
-            outside the limits of a joint.
+        report: describes all joints. It receives the labels of the postures, and a finding for each position outside
+            the limits of a joint.
         poses: posture -> joint label -> position (rad or m).
         roots: posture -> pose of a floating base in the world.
     """
@@ -45,5 +45,5 @@ def add_poses(
 
 
 def label_of(name: str) -> str:
-    """Return the label of a posture."""
+    """Return the label for a posture's name: "_" replaces dots and spaces."""
     return re.sub(r"[.\s]+", "_", name)

@@ -145,7 +145,7 @@ class Findings:
 
     @property
     def exact(self) -> bool:
-        """Return True if no finding has severity "motion". The model then moves as the file describes."""
+        """Return True if no finding has severity "motion", so that the model moves as the file describes."""
         return not any(finding.severity == "motion" for finding in self.findings)
 
     @property
@@ -154,7 +154,7 @@ class Findings:
         return merge_similar_sentences(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
-        """Return the first "motion" finding and the count of other groups of "motion" findings, or an empty text."""
+        """Return the first "motion" finding and the number of others, or an empty text. Similar findings count once."""
         losses = merge_similar_sentences(finding.sentence for finding in self.findings if finding.severity == "motion")
         return losses[0] + (f" (and {len(losses) - 1} more)" if len(losses) > 1 else "") if losses else ""
 
@@ -214,7 +214,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Move the sensors and links that are fixed to the world by ``pose``."""
+        """Apply the transform ``pose`` to all sensors, and to links that are part of the world."""
         matrix = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
             self.link_frames[link] = matrix @ self.link_frames[link]
@@ -325,7 +325,7 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 def merge_similar_sentences(sentences: Iterable[str], shown: int = 3) -> list[str]:
     """Keep one of several sentences that differ only in names and numbers.
 
-    Append up to ``shown`` names of the others.
+    Append up to ``shown`` names from the omitted sentences.
     """
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:

@@ -55,8 +55,8 @@ def load_sdf(
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
-        fixed_base: True fixes the first link of each floating model to the world. False omits all fixed joints between
-            links and the world. Default: as in the file.
+        fixed_base: True fixes the first link of each floating model to the world. With ``fixed_base=False``, the
+            importer omits all fixed joints between links and the world. Default: as in the file.
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or (0, 0, -9.8)
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame (default: the identity).

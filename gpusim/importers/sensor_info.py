@@ -1,4 +1,4 @@
-"""Sensors of an import report. They compute the values of the file's sensors from signals of the model."""
+"""Sensors of an import report, which compute the values of the file's sensors from signals of the model."""
 
 from __future__ import annotations
 

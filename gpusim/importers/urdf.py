@@ -83,20 +83,21 @@ def load_urdf(
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
-        fixed_base: True (default) fixes the root link to the world. False lets the root link float. With a fixed base,
-            a massless root link named "world" is the world itself.
+        fixed_base: True (default) fixes the root link to the world. With ``fixed_base=False``, the root link floats.
+            With a fixed base, a massless root link named "world" is the world itself.
         gravity: gravitational acceleration in the world frame, m/s2 (default: 0, 0, -9.81).
         xform: pose of the root link in the world (default: the world frame).
         merge_fixed: True merges links connected by fixed joints into one body. Each merged link becomes a site, and
-            ``report.merged`` lists the merged links. False keeps all links as bodies and all fixed joints as joints.
+            ``report.merged`` lists the merged links. With ``merge_fixed=False``, all links become bodies, and all fixed
+            joints become joints.
         keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
         collisions: True imports the collision shapes. The first shape of a link has the label of the link. The labels
             of the link's further shapes end with a number.
-        self_collisions: True enables collisions between the robot's links. Exceptions: welded links, two links at one
-            joint, two links with only shapeless links between them (such as in a three-hinge hip), and links that
-            overlap at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
+        self_collisions: True enables collisions between the robot's links. Two links never collide if they are welded
+            together, share a joint, have only shapeless links between them (such as in a three-hinge hip), or overlap
+            at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
             self-collisions.
-        visuals: True imports visuals. If False, the viewer draws the collision shapes instead.
+        visuals: True imports visuals. With ``visuals=False``, the viewer draws the collision shapes.
         meshes: how to make collision shapes of meshes: "hull" (one convex hull), or "decompose" (several convex
             hulls, needs the package coacd).
         actuators: True adds a joint force for each transmission with an effort interface. ``report.commands`` lists the
@@ -107,8 +108,8 @@ def load_urdf(
         pose: name of the posture in the SRDF file to start in, or starting positions by joint label (rad or m). A
             floating base starts in the base pose of the posture.
         strict: True raises an error if a finding has severity "motion".
-        srdf: path or text of an SRDF file. The group states in this file become ``report.poses``. Link pairs that the
-            SRDF file disables do not collide.
+        srdf: path or text of an SRDF file. The group states of the SRDF file become ``report.poses``. Link pairs that
+            the SRDF file disables do not collide.
         mappings: xacro argument -> value.
 
     Returns:

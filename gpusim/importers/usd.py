@@ -68,14 +68,14 @@ def load_usd(
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
-        fixed_base: True fixes the root body of every kinematic tree to the world. False lets all root bodies float.
-            Default: as in the file.
+        fixed_base: True fixes the root body of every kinematic tree to the world. With ``fixed_base=False``, all root
+            bodies float. Default: as in the file.
         gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
             without gravity in the file).
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: True merges bodies connected by fixed joints into one body. ``report.merged`` lists the merged
             bodies.
-        keep: names or paths of bodies that are not merged. Patterns such as ``"camera*"`` are possible.
+        keep: names, paths or patterns (such as ``"camera*"``) of bodies that are not merged.
         collisions: True imports the colliders.
         self_collisions: True lets the links of an articulation collide with each other. Default: as in the file
             (``physxArticulation:enabledSelfCollisions``, ``newton:selfCollisionEnabled``).
@@ -86,14 +86,14 @@ def load_usd(
         asset_dirs: folders to search for references and payloads.
         assets: files in memory (relative name -> content).
         pose: must be None, since USD has no named postures.
-        strict: True raises an error if the model lacks anything that changes the motion.
+        strict: True raises an error if a finding has severity "motion".
 
     Returns:
         The builder, which you can extend, and the report.
 
     Raises:
         ModelError: usd-core or the file is missing, or the file cannot be read or has no physics. With ``strict=True``,
-            an element that gpusim cannot read and that changes the motion is also an error.
+            a finding of severity "motion" is also an error.
         UnknownNameError: ``pose`` is not None.
     """
     import_pxr()

@@ -201,7 +201,7 @@ def _set_command_map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Define a command that equals MuJoCo's ctrl in unit, starting value and range. ``clip`` also limits the range."""
+    """Define a command with the unit, starting value and range of MuJoCo's ctrl. ``clip`` also limits the range."""
     m, k = context.m, _ctrl_index(context, a)
     if factor == 0.0:
         context.report_loss("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
@@ -274,7 +274,7 @@ def _add_wrench(
         context: state of the import.
         a: index of the actuator.
         body: index of the body in the builder.
-        wrench: force and torque for an actuator force of 1, each with its vector and its frame ("world" or "body").
+        wrench: "force" or "torque" -> (vector for an actuator force of 1, frame of the vector: "world" or "body").
         point: point of application in the body's frame, m.
     """
     m, builder = context.m, context.builder

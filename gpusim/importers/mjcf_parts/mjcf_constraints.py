@@ -20,7 +20,7 @@ from gpusim.validate import matching
 End = tuple[int, Transform]
 
 SOFT_TIME_CONSTANT = 0.05
-"""Time constant (s) of a constraint. The importer reports constraints above it as soft."""
+"""Time constant (s) above which the importer reports a constraint as soft."""
 
 
 def add_equalities(context: Context) -> None:

@@ -91,7 +91,8 @@ class Context:
         at_zero, now: MjData at qpos0, and MjData in the starting posture, both with computed kinematics.
         placements: MuJoCo body -> index of the builder's body (-1 for the world), and the MuJoCo body's pose in the
             frame of the builder's body.
-        members: body index in the builder -> indices of the MuJoCo bodies in this body. The first is the unmerged body.
+        members: body index in the builder -> indices of the MuJoCo bodies in this body. The first index is the main
+            body, and the other bodies are merged into it.
         labels: MuJoCo body -> label in the builder. Merged bodies have no label.
         joint_labels: MuJoCo joint -> joint label in the report.
         coordinates: MuJoCo joint -> :class:`Coordinate` with the builder's joint.

@@ -29,10 +29,10 @@ class Filters:
         geoms: geoms that may collide.
         number: geom -> index of its collision group.
         collides: bool array (groups, groups), True if two groups collide.
-        pairs_only: bool array (groups,), True for a group whose geoms have contype = conaffinity = 0. These geoms
-            collide only if a <pair> lists them.
-        named: True if there are at most ``MAX_GROUPS`` groups, so that each gets a name. If False, each pair of geoms
-            gets a separate collision rule.
+        pairs_only: bool array (groups,), True for a group whose geoms have contype = conaffinity = 0. Geoms with
+            contype = conaffinity = 0 collide only if a <pair> lists them.
+        named: True if there are at most ``MAX_GROUPS`` groups, so that each gets a name. If ``named`` is False, each
+            pair of geoms gets a separate collision rule.
     """
 
     def __init__(self, context: Context):
@@ -154,7 +154,7 @@ class Filters:
         return pairs
 
     def _pair_friction(self, a: int, b: int) -> tuple[float, float, float]:
-        """Return the friction of a geom pair, which MuJoCo's rule computes from the friction of both geoms."""
+        """Return the friction that MuJoCo computes for a geom pair from the friction of both geoms."""
         m = self.context.m
         if m.geom_priority[a] != m.geom_priority[b]:
             g = max(a, b, key=lambda x: int(m.geom_priority[x]))
@@ -163,7 +163,7 @@ class Filters:
         return effective_friction(dimension, np.maximum(m.geom_friction[a], m.geom_friction[b]))
 
     def _custom_friction_mask(self, geoms: list[int]) -> Array:
-        """Return a mask (n, n), True for pairs whose friction differs from MuJoCo's rule."""
+        """Return a mask (n, n), True for pairs whose friction in gpusim would differ from their friction in MuJoCo."""
         m, shapes = self.context.m, self.context.builder.shapes
         kinds: dict[tuple[float, ...], int] = {}
         number = np.array(

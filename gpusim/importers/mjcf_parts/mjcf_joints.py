@@ -30,7 +30,8 @@ from gpusim.transform import Transform
 from gpusim.typing import Array
 
 MAX_MIDDLE_ANGLE = 1.55
-"""Maximum angle (rad) of the second rotation, if a d6 joint has three rotations. At 90 degrees, it has gimbal lock."""
+"""Maximum angle (rad) of the second rotation, if a d6 joint has three rotations. At 90 degrees, the d6 joint has gimbal
+lock."""
 
 
 def add_joints(context: Context) -> None:
@@ -239,7 +240,7 @@ def _joint_displacement(context: Context, j: int) -> Transform:
 
 
 def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform) -> tuple[Array, Array]:
-    """Return the linear and angular velocity of a light body at ``pose`` after ``joints``."""
+    """Return the linear and angular velocity of the light body at ``pose``, which ``joints`` connect to its parent."""
     m, now, parent = context.m, context.now, int(context.m.body_parentid[b])
     spatial = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, parent, spatial, 0)

@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _value_range(context: Context, s: int) -> tuple[float, float]:
-    """Return the limits to which the sensor's cutoff clips its values."""
+    """Return the lower and upper limit of a sensor's values, from its cutoff."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, kind = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -189,7 +189,7 @@ def _add_touch(context: Context, s: int, site: int) -> SensorInfo | None:
 
 
 def _gives_distance(context: Context, s: int) -> bool:
-    """Return whether the distance is the first value that a rangefinder outputs."""
+    """Return whether the first output value of a rangefinder is the distance."""
     data = context.field("sensor_intprm", np.ones((context.m.nsensor, 1)))[s][0]
     return int(data) in (0, 1)
 

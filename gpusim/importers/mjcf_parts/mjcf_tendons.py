@@ -117,7 +117,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or a wrapped rope for each segment of a spatial tendon. Return their terms in the length."""
+    """Add a distance joint or wrapped rope for each segment of a spatial tendon. Return the terms of its length."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None
@@ -146,7 +146,7 @@ def _add_part(
 ) -> tuple[int | None, float]:
     """Add a joint for a tendon segment.
 
-    Return its index (None if the length is constant), and the constant length (m).
+    Return the joint's index and 0. For a segment of constant length, return None and the length (m).
     """
     builder, ends = context.builder, (before, last)
     bodies = {before[0], last[0]} if wrap is None else {before[0], wrap.body, last[0]}

@@ -37,8 +37,8 @@ _KINDS = {
 def add_visuals(context: Context) -> None:
     """Add visuals for the geoms and sites of the visible groups.
 
-    A body gets no visuals if all its visible geoms collide, have plain colors and are not meshes. The viewer then draws
-    its collision shapes.
+    A body gets no visuals if all its visible geoms collide, have plain colors and are not meshes. For a body without
+    visuals, the viewer draws the collision shapes.
     """
     m, groups = context.m, context.options.visual_groups
     looks = {g: geom_look(context, g) for g in range(m.ngeom) if m.geom_group[g] in groups}

@@ -67,7 +67,7 @@ class Assembly:
 
     @property
     def single_model(self) -> str | None:
-        """Return the name path of the only model in the file, or None if the file has several models."""
+        """Return the path of the only model in the file, or None if the file does not have exactly one model."""
         return next(iter(self.world.models.values())).path() if len(self.world.models) == 1 else None
 
     def read_joints(self) -> None:

@@ -50,7 +50,7 @@ class Link:
 
     @property
     def root(self) -> Link:
-        """Return the main link of the body. Its frame is the body's frame."""
+        """Return the main link of the body. The frame of the main link is the body's frame."""
         return self if self.carrier is self else self.carrier.root
 
     @property
@@ -97,7 +97,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, single_model: str | None) -> str:
-    """Return a label: the names of the enclosing models, then ``name``. The model name ``single_model`` is left out."""
+    """Return a label: the names of the enclosing models, then ``name``. Omit the path ``single_model``."""
     path = scope.path()
     if single_model is not None and (path == single_model or path.startswith(f"{single_model}::")):
         path = path[len(single_model) :].lstrip(":")

@@ -150,7 +150,7 @@ class Scope:
 
 
 def _origin_of(node: Node) -> str:
-    """Return the name of the frame that an element's pose is relative to by default."""
+    """Return the name of the default reference frame of an element's pose."""
     return {"joint": node.words("child"), "frame": node.get("attached_to")}.get(node.tag, "")
 
 

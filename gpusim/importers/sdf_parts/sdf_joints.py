@@ -306,7 +306,7 @@ def add_couplings(builder: ModelBuilder, joints: list[BodyJoint], gears: list[Ge
 def _hinge(
     builder: ModelBuilder, joints: list[BodyJoint], gear: Gear, body: int, axis: np.ndarray
 ) -> tuple[str, float] | None:
-    """Return the label of the hinge between ``body`` and the reference body, or None.
+    """Return the label of the hinge between ``body`` and the gearbox's reference body, or None.
 
     Also return a sign: +1 if a positive hinge angle rotates ``body`` about ``axis`` in the positive direction, else -1.
     """

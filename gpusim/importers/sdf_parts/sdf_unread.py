@@ -12,7 +12,7 @@ ACTING_PLUGINS = (
     *("added-mass", "addedmass", "breakable", "buoyancy", "buoyancy-engine", "hydrodynamics", "lift-drag", "liftdrag"),
     *("lift_drag", "multicopter", "motor-model", "motor_model", "thruster", "track-controller", "wheel-slip", "wind"),
 )
-"""Words in names of plugins that apply forces to bodies even without commands."""
+"""Words in plugin names. Plugins with these names apply forces to bodies even without commands."""
 
 _READ = {
     "sdf": {"world", "model", "light", "actor"},

@@ -26,7 +26,7 @@ from gpusim.validate import GREATEST, ROUND_OFF, min_moment
 
 @dataclass
 class Body:
-    """A rigid body: a link with its merged links. The body frame is the frame of link ``name``.
+    """A rigid body: a main link and all links merged into it. The body frame is the frame of link ``name``.
 
     Attributes:
         name: name of the body's main link. All other links of the body are merged into this link.

@@ -105,7 +105,7 @@ def numbers(
 
 
 def _vector_words(document: Document, attribute: str, name: str, text: str) -> list[str]:
-    """Return the words of a vector."""
+    """Split the text of a vector into words, and warn about commas and a wrong number of words."""
     words = text.split()
     if "," in text:
         parts = text.replace(",", " ").split()

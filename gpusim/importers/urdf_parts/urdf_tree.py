@@ -61,8 +61,8 @@ class Tree:
         name: name of the robot.
         root: name of the root link.
         links, joints: links and joints by name.
-        positions: joint name -> starting position. Positions of mimic joints are computed from their leaders. All other
-            positions are clipped to the limits.
+        positions: joint name -> starting position. Positions of mimic joints are computed from their leaders. The
+            positions of all other joints are clipped to the limits.
         poses: link name -> (4, 4) starting pose in the frame of the root link.
         warnings: pairs (sentence, severity).
     """

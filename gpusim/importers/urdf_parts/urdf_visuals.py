@@ -179,7 +179,7 @@ def _mesh(meshes: dict[tuple[Any, ...], Any], geometry: Geometry, search: Search
 
 
 def _load_texture(look: Look, search: Search, pictures: dict[str, Any], report: ImportReport) -> Paint:
-    """Return the visual's material. If it has a texture file, load the texture as an image."""
+    """Return the visual's material. If the material has a texture file, load the texture as an image."""
     paint = look.paint
     if paint.texture is None:
         return paint

@@ -66,8 +66,8 @@ def read_document(
 ) -> Document:
     """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
-    ``expand(is_text)`` must return the URDF text of a xacro template, which is a text or a file. Messages show ``name``
-    instead of the path.
+    ``expand(is_text)`` must return the URDF text of a xacro template. ``is_text`` is True for a text and False for a
+    file. Messages show ``name`` instead of the path.
 
     Raises:
         ModelError: the file is missing, is not XML, has no <robot> with links, or is a template with an error.
