@@ -171,6 +171,6 @@ def _draw_worlds(axes: Axes, time: np.ndarray, samples: np.ndarray, label: str, 
 
 
 def _plain(text: str) -> str:
-    """Escape text. Without this, matplotlib could parse the text as a formula or omit it from a legend."""
+    """Escape text. Otherwise, matplotlib could parse the text as a formula or omit the text from a legend."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

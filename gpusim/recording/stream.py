@@ -34,8 +34,8 @@ _MEMORY, _MAX_SAMPLES = 1 << 23, 1024
 """Maximum size of a block, in bytes and in samples."""
 _TIME = "sim.time"
 _LIVE_EVERY, _LIVE_PAUSE = 0.05, 4.0
-"""Minimum time between two blocks that the recorder sends to a viewer. _LIVE_EVERY is in seconds. _LIVE_PAUSE is a
-multiple of the time to send the last block."""
+"""Minimum pause between two blocks that the recorder sends to a viewer. The pause is at least _LIVE_EVERY (s), and at
+least _LIVE_PAUSE times the time to send the last block."""
 
 
 class StreamRecorder:
@@ -101,7 +101,7 @@ class StreamRecorder:
         self._closed = False
 
     def _columns_of(self, names: Iterable[str]) -> Array:
-        """Return the indices of the observation's columns that contain the signals."""
+        """Return the column indices of the signals ``names`` in the observation."""
         slices = self._seen.slices
         return np.array([k for name in names for k in range(slices[name].start, slices[name].stop)], np.int64)
 
@@ -233,7 +233,7 @@ def record(
         dtype: floating-point type in the file, "float64" or "float32".
 
     Returns:
-        The recorder. It holds at most one block of samples in memory.
+        The recorder, which holds at most one block of samples in memory.
 
     Raises:
         UnknownNameError: a signal or the dtype is unknown.

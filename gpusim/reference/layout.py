@@ -61,7 +61,10 @@ class Layout:
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:
-        """Return the moment arm of every side from the body's center of mass, world frame, (worlds, sides, 3)."""
+        """Return the moment arms (worlds, sides, 3) of each constraint about the center of mass of each body.
+
+        The moment arms are in the world frame.
+        """
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
@@ -87,7 +90,7 @@ class Layout:
         return np.asarray(total)
 
     def sum_sides(self, sides: Array) -> Array:
-        """Sum values (worlds, sides + 1, k) over the sides of each body, in a fixed order.
+        """Sum values (worlds, sides + 1, k) over the constraints of each body, in a fixed order.
 
         Return (worlds, bodies, k).
         """

@@ -1,7 +1,7 @@
 """Constraint rows of very light bodies, such as the small bodies between two imported joints.
 
-The response of a row to an impulse comes mostly from its light body. The factorization subtracts the response of the
-light body from the pivot. Only the small response of the heavy bodies remains.
+The response of a row to an impulse comes mostly from the light body. The factorization subtracts the response of the
+light body from the pivot. Only the small response of the heavy bodies remains in the pivot.
 """
 
 from __future__ import annotations

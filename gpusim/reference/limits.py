@@ -8,20 +8,19 @@ from gpusim.model.model import Model
 from gpusim.reference.layout import Layout
 
 JOINT_TOLERANCE = 0.01
-"""A joint counts as open if the gap between its points exceeds JOINT_TOLERANCE times the usual lever. A joint also
-counts as open if the error of a locked rotation exceeds JOINT_TOLERANCE (rad). The usual lever is the median distance
-between joints and centers of mass.
+"""A joint counts as open if the gap between its two points exceeds JOINT_TOLERANCE times the typical lever arm. A joint
+also counts as open if the error of a locked rotation exceeds JOINT_TOLERANCE (rad). The typical lever arm is the median
+distance between joints and centers of mass.
 """
 USUAL_LEVER = 0.1
-"""Usual lever (m) of a model in which every joint is at a center of mass."""
+"""Typical lever arm (m) of a model in which every joint is at a center of mass."""
 CONTACT_TOLERANCE, CONTACT_STREAK = 0.1, 50
-"""A sweep has not converged if it changes an impulse by more than CONTACT_TOLERANCE times the greatest load.
-CONTACT_STREAK is the minimum number of consecutive unconverged substeps, because impacts need a few substeps to
-converge."""
+"""A sweep has not converged if it changes an impulse by more than CONTACT_TOLERANCE times the greatest impulse. A world
+is inexact after CONTACT_STREAK consecutive unconverged substeps, because impacts need a few substeps to converge."""
 
 OPEN_LEVERS, OPEN_SUBSTEPS = 25.0, 10
-"""A loop counts as broken if the gap of a joint exceeds OPEN_LEVERS times the usual lever in OPEN_SUBSTEPS consecutive
-substeps."""
+"""A loop counts as broken if the gap of a joint exceeds OPEN_LEVERS times the typical lever arm in OPEN_SUBSTEPS
+consecutive substeps."""
 MIN_SPEED = 1e-6
 """gpusim ignores impulse changes that change the speed of the lightest body by less than MIN_SPEED (m/s)."""
 

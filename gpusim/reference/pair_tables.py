@@ -32,17 +32,16 @@ class PairTables:
         return np.where(self._key[at] == key, self._row[at], -1)
 
     def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Return the material columns of both shapes, (n,) each.
+        """Return the indices of both shapes in the arrays of material parameters, (n,) each.
 
-        A column is an index in the arrays of material parameters. If a pair has a custom material, both columns are the
-        column of this material.
+        If a pair has a custom material, both indices are the index of this material.
         """
         row = self.custom_material(a, b)
         column = self.t.num_shapes + row
         return np.where(row >= 0, column, a), np.where(row >= 0, column, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return three arrays (n,): the material columns of shapes A and B for friction, and the combination rule."""
+        """Return three arrays (n,) for friction: the material indices of shapes A and B, and the combination rule."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)

@@ -24,7 +24,7 @@ SYMMETRIC = 1e-3
 MIN_SPIN = 0.05
 """Minimum rotation of a rotor in a substep (rad) for which the solver predicts the curvature bias."""
 MAX_NUTATION = 1.0
-"""Maximum n (see above). Rotors with a greater n count as too fast for the step."""
+"""Maximum of n = h |L| / (2 I). Rotors with a greater n count as too fast for the step."""
 MIN_SWING = 1e-3
 """Rotation of a rotor's axis in a substep above which gpusim warns that the rotor is too fast (rad)."""
 PASSES = 10
@@ -34,7 +34,8 @@ PASSES = 10
 def rotors(model: Model, config: SolverConfig) -> Array:
     """Return the axis of each rotor in the body frame, and the ratio I_axis / (2 I), (bodies + 1, 4).
 
-    All other bodies have zeros. The result depends on the inertias in the builder, and not on later changes.
+    The values of all other bodies are zero. The result depends on the inertias in the builder, and not on later
+    changes.
     """
     t, result = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
@@ -51,7 +52,7 @@ def rotors(model: Model, config: SolverConfig) -> Array:
 
 
 def _rotor(model: Model, joint: int, body: int) -> Array:
-    """Return the row of :func:`rotors` for a body with one hinge."""
+    """Return the axis and the ratio of :func:`rotors` for a body with one hinge, or zeros."""
     spec, frames = model.bodies[body], joint_frames(model.joints[joint])
     child = model.joints[joint].child == body
     axis, point = (frames.axes_b[:, 2], frames.point_b) if child else (frames.axes_a[:, 2], frames.point_a)
@@ -99,7 +100,7 @@ def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
 
 
 def _spins(w: Any) -> tuple[Array, Array]:
-    """Return the axes in the world frame (worlds, bodies, 3), and the spins (worlds, bodies), rad/s."""
+    """Return the rotor axes in the world frame (worlds, bodies, 3), and the spin rates (worlds, bodies), rad/s."""
     axis = rotations.matvec(w.rotation_real, w.rotors[:, :3].astype(w.real))
     return axis, rotations.dot(w.twist[..., 3:], axis)
 

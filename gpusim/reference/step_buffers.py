@@ -164,7 +164,7 @@ class StepBuffers:
         self.axis_parameters = {k: p[k] for k in ("limit_lower", "limit_upper", "damping", "friction", "armature")}
 
     def broadcast(self, array: Array) -> Array:
-        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
+        """Broadcast an array (1 or num_worlds, n) to (num_worlds, n)."""
         if array.shape[0] == self.num_worlds:
             return array
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
@@ -219,7 +219,7 @@ class StepBuffers:
         self.coupled_slope[:, at, :count, :count] = slope
 
     def add_friction(self, group: Group, force: Array) -> None:
-        """Add the dry friction (N or N m) of an actuator group to its axes."""
+        """Add the dry friction (N or N m) of an actuator group to the axes of the group."""
         impulse = self.kick_time * force
         self.law.rubbing[group.type.name] = group, impulse
         self.law.friction = self.law.friction + self._columns(group, impulse)

@@ -153,7 +153,7 @@ def _zmp_offset(up: Array, force: Array, moment: Array) -> Array:
 def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]:
     """Return the contacts between ``bodies`` and other bodies.
 
-    Also return a sign for each contact, which converts the contact force to the force on ``bodies``.
+    Also return the factor, 1 or -1, that converts each contact force to the force on ``bodies``.
     """
     if isinstance(bodies, str):
         bodies = [bodies]

@@ -160,8 +160,9 @@ class RotationRate:
 class Sum:
     """Weighted sum of scalar coordinates of the tree, minus an offset.
 
-    ``at`` contains the indices of the coordinates in the posture. ``rate`` contains their indices in the velocities.
-    With ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``, where q is the first coordinate.
+    ``at`` contains the indices of the coordinates in the posture. ``rate`` contains the indices of the coordinates in
+    the velocities. With ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``, where q is the first
+    coordinate.
     """
 
     at: Array

@@ -25,7 +25,7 @@ LOOP_WEIGHT = 1e4
 BACKENDS = ("numpy", "native", "cuda")
 """Implementations of the solver."""
 SETTLED = 1e-9
-"""A world has converged if its step is below this value (m or rad)."""
+"""Step (m or rad) below which a world has converged."""
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Report:
 class IK:
     """Solver that finds postures for several tasks at once by damped least squares (gpusim/robotics/steps.py).
 
-    Closed loops and couplings have precedence over all tasks. A task with a later priority uses only the freedom that
-    tasks with earlier priorities leave. Even with a distant target, a task does not disturb tasks with earlier
+    Closed loops and couplings have precedence over all tasks. Tasks with later priorities use only motions that do not
+    affect tasks with earlier priorities. Even with a distant target, a task does not disturb tasks with earlier
     priorities. Within one priority, the solver minimizes the weighted sum of squared errors. If a target is
     unreachable, the steps converge to the nearest posture.
 
@@ -134,8 +134,8 @@ class IK:
             iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last
                 control step, 1 or 2 steps are enough.
             backend: "numpy", "native" or "cuda". "native" runs compiled code in parallel threads, and needs a C++
-                compiler. Its results equal the results of "numpy" up to round-off. "cuda" uses GPU 0 with one thread
-                per world. The results of "cuda" and "native" are bit-identical. All arrays are on the host.
+                compiler. The results of "native" and "numpy" are equal up to round-off. "cuda" uses GPU 0 with one
+                thread per world. The results of "cuda" and "native" are bit-identical. All arrays are on the host.
 
         Returns:
             Postures (worlds, size) and a :class:`Report`.
@@ -212,14 +212,14 @@ class IK:
         return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
 
     def _pull(self, q: Array, aims: dict[str, Array]) -> Array:
-        """Return, for each level, the sum of weight * difference over its posture tasks, (levels, worlds, freedoms)."""
+        """Return the sum of weight * difference over the posture tasks of each level, (levels, worlds, freedoms)."""
         out = np.zeros((self.layout.levels, q.shape[0], self.tree.freedoms))
         for t in self.postures:
             out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])
         return out
 
     def _limit_distances(self, q: Array) -> tuple[Array, Array]:
-        """Return the changes of each coordinate to its lower limit, and to its upper limit, (worlds, freedoms) each."""
+        """Return the changes (worlds, freedoms) that move each coordinate to the lower and to the upper limit."""
         at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
         high = -low

@@ -3,9 +3,9 @@
 Every generalized velocity of the tree has a *column*. The column is the spatial velocity, in world axes, of the bodies
 that move if this generalized velocity is 1. A spatial velocity consists of the velocity at the reference point and the
 angular velocity. The reference point is fixed in space. For accuracy, the reference point is at the origin of the first
-node. The Jacobian of a point on a body contains the columns of all velocities that move the body. Each column is
-converted from the reference point to this point. See Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 2
-and 4.
+node. The Jacobian of a point on a body contains the columns of all velocities that move the body. The Jacobian converts
+each column from the reference point to the point on the body. See Featherstone, Rigid Body Dynamics Algorithms (2008),
+chapters 2 and 4.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Masks:
 
 
 class Kinematics:
-    """Poses and columns of all nodes in postures (worlds, size).
+    """Poses of all nodes, and Jacobian columns of all velocities, in postures (worlds, size).
 
     Attributes:
         rotation: rotation matrices (worlds, nodes, 3, 3) from body to world.

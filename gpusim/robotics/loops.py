@@ -66,7 +66,7 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
     """Return an element that is a weighted sum of coordinates.
 
     Raises:
-        ModelError: a coordinate belongs to a closing joint or is a component of a ball joint's rotation.
+        ModelError: a coordinate belongs to a joint that closes a loop, or is a component of a ball joint's rotation.
     """
     for joint, axis, _ in terms:
         if (joint, axis) not in scalars:
@@ -84,7 +84,7 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
     """Return each sum that a coupling keeps constant, and the constant.
 
-    The constant is None if it is the value of the sum in the initial pose. Omit couplings with joints of other trees.
+    None as the constant stands for the value of the sum in the initial pose. Omit couplings with joints of other trees.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [

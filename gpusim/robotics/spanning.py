@@ -1,4 +1,4 @@
-"""Spanning forest of a model's joints. Each joint in the forest adds one body to a tree. The joint *carries* this body.
+"""Spanning forest of a model's joints. Each joint in the forest *carries* one body: the joint adds the body to a tree.
 
 A joint that carries a body is a chain of elementary motions in the joint frame. An elementary motion is a translation
 along an axis, a rotation about an axis, or a free rotation (ball).
@@ -79,7 +79,7 @@ class Forest:
 
 
 def spans(joint: JointSpec) -> bool:
-    """Return whether a joint can carry a body. The joint coordinates must determine the pose of this body."""
+    """Return whether a joint can carry a body: the joint coordinates must determine the pose of the body."""
     kind = joint_type(joint.kind)
     coordinate_kinds = set(kind.kinds(joint)[: kind.moves(joint)])
     plain = coordinate_kinds <= {TRANSLATION, *COUNTED} or kind.position_is == QUATERNION
@@ -139,7 +139,7 @@ def _group_of(model: Model, body: int) -> set[int]:
 
 
 def _floats_after(model: Model, body: int) -> tuple[bool, bool]:
-    """Return a sort key. The body with the lowest key becomes the floating body of its group."""
+    """Return a sort key for bodies. The body with the lowest key becomes the floating body of the group."""
     free = any(j.child == body and joint_type(j.kind).position_is == POSE for j in model.joints)
     carried = any(j.child == body and spans(j) for j in model.joints)
     return not free, carried

@@ -28,34 +28,34 @@ from gpusim import rotations
 from gpusim.typing import Array
 
 KEPT = 1e-12
-"""Compliance of rows of higher levels, relative to the diagonal of the matrix."""
+"""Compliance of rows of higher levels, relative to the diagonal of C G C^T."""
 OWN_CURVATURE = 0.1
 """Factor of w |e| |column| in the damping D of a level, for rows of the level itself."""
 KEPT_CURVATURE = 0.25
 """Factor of |y| |column| in the damping D of a level, for rows of higher levels."""
 RAISED, LOWERED, MAX_CAUTION = 2.0, 0.95, 64.0
 """The damping D is multiplied by RAISED after a step that reverses the last step, and by LOWERED after all other steps.
-MAX_CAUTION limits the product of these factors."""
+MAX_CAUTION limits the product of all factors."""
 MAX_PASSES = 4
 """Maximum number of solves per step."""
 LEAK, LEAK_SHARE = 1e-2, 0.5
 """In each higher level, a level may cause an error of LEAK (m and rad) plus LEAK_SHARE times the higher level's
 improvement."""
 FINISHING, FINER = 2, 1e-4
-"""In the last FINISHING steps per level, the solver protects the levels above more strictly. Each of these steps
+"""In the last FINISHING steps per level, the solver protects the levels above more strictly. Each finishing step
 multiplies LEAK by FINER."""
 MAX_WAY = 1.0
 """Maximum norm (m and rad) of the errors of a level, except levels of the first priority. ``_clip_errors`` scales
 larger errors."""
 AT_LIMIT = 1e-9
-"""With several priorities, a coordinate closer to its limit than this distance moves to the limit."""
+"""With several priorities, a coordinate moves to its limit if the distance to the limit is below AT_LIMIT."""
 MAX_ROTATION = 1.0
 """Maximum rotation (rad) of a joint in one step by one level, except levels of the first priority."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Data that is equal in all steps.
+    """Data of the tasks and joints that is constant over all steps.
 
     Attributes:
         level: level of each row, (rows,), in increasing order.

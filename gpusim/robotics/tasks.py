@@ -51,7 +51,7 @@ class Task:
     """Number of values in one world's target."""
 
     def bind(self, tree: Tree) -> None:
-        """Check the task for a tree, and raise ModelError or UnknownNameError."""
+        """Check the task for a tree. Raise ModelError or UnknownNameError if the task does not fit the tree."""
 
     def target(self, value: Any, worlds: int) -> Array:
         """Convert the target that the user gives to an array (worlds, numbers)."""

@@ -38,29 +38,29 @@ class Tree(NamesMoved):
     """The joints of a model as a kinematic tree. All methods are pure functions of postures, batched over worlds.
 
     A posture ``q`` (worlds, size) contains ``joint.<label>.position`` of each joint that carries a body. In a posture,
-    a ball joint has a quaternion (xyzw, any nonzero length). A floating body has the pose of its frame: position (3)
-    and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``. A ball joint has three
-    velocities, in the parent's joint frame. A floating body has the velocity of its frame's origin and its angular
-    velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,) describes one
-    world. Units are SI, and vectors are in the world frame.
+    a ball joint has a quaternion (xyzw, any nonzero length). In a posture, a floating body has the pose of its frame:
+    position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``. A ball
+    joint has three velocities, in the parent's joint frame. A floating body has the velocity of its frame's origin and
+    its angular velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,)
+    describes one world. Units are SI, and vectors are in the world frame.
 
-    Each joint of the tree adds one body to the tree. The joint *carries* this body. All other joints may close loops,
+    Each joint of the tree *carries* one body: the joint adds the body to the tree. All other joints may close loops,
     see :meth:`loops`.
 
     Args:
         model: a finalized model.
-        base: label of a body. The tree then contains only ``base`` and all bodies that joints connect to ``base``. If
-            no joint connects the tree to the world, and the tree has no kinematic body, the tree floats. By default,
-            the tree contains all bodies of the model. If joints do not connect a group of bodies to the world, one body
-            of the group is a floating body.
+        base: label of a body. With ``base``, the tree contains only ``base`` and all bodies that joints connect to
+            ``base``. If no joint connects the tree to the world, and the tree has no kinematic body, the tree floats.
+            By default, the tree contains all bodies of the model. If joints do not connect a group of bodies to the
+            world, one body of the group is a floating body.
 
     Attributes:
         carriers: labels of the joints that carry bodies and of the floating bodies, in the order of the columns. The
             labels are arguments of :meth:`slice` and :meth:`rate_slice`.
         names: one name for each number in a posture, such as ``"<joint>"`` for one number, ``"<joint>_0"`` ... for
             several, ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
-        rates: names of the velocities. Jacobian columns, mass matrix rows and columns, and forces have the same names.
-            Examples: ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
+        rates: names of the velocities. Jacobian columns, mass matrix rows and columns, and forces have the same names
+            as the velocities. Examples: ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
         size, freedoms: lengths of ``names`` and ``rates``.
         bodies: labels of the tree's bodies, parents before children.
         start: posture (1, size) of the model's initial poses.
@@ -337,7 +337,7 @@ class Tree(NamesMoved):
     def mass_matrix(self, q: Any) -> Array:
         """Return the mass matrix M (worlds, freedoms, freedoms), with armatures, rotors and pistons.
 
-        The energy is v M v / 2.
+        The kinetic energy is v M v / 2.
         """
         k = self.at(q)
         m = Bodies(k, self.inertias).mass_matrix()

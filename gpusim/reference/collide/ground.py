@@ -39,8 +39,7 @@ degrees."""
 LOWEST = 1e-3
 """Maximum height of the first point of a manifold above the shape's lowest point, relative to the shape's size."""
 STEP = 2e-4
-"""If the ground rises by more than this height, it blocks a sliding shape. The height is relative to the shape's
-size."""
+"""Rise of the ground above which the ground blocks a sliding shape, relative to the shape's size."""
 SAME = 1e-3
 """Distance below which two points are merged, relative to the shape's size."""
 LEAN = 1e-3
@@ -241,7 +240,7 @@ def manifolds_of(
 
 
 def _is_lowest(position: Array, n: Array, body: Posed) -> bool:
-    """Return whether a point is one of the shape's lowest points, if n points upwards."""
+    """Return whether a point is among the lowest points of the shape, for the upward direction n."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
     return bool((position - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
@@ -343,7 +342,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 def _past_ridge(
     ground: Field, t: Triangle, x: Array, radius: float, feature: int, of_shape: bool
 ) -> ContactPoint | None:
-    """Return the contact of the core's point ``x`` (3,) with the nearest edge or corner of the triangle."""
+    """Return the contact between a sphere at ``x`` (3,) and the nearest edge or corner of the triangle."""
     weights, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = weights[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance
@@ -372,7 +371,7 @@ def _on_ridges(ground: Field, t: Triangle, body: Posed, margin: float, depth: fl
 
 
 def _outward(solid: Array) -> Array:
-    """Return the outward unit normals (5, 3) of a prism's faces."""
+    """Return the outward unit normals (5, 3) of the faces of a triangular prism."""
     loops = [solid[_PRISM.polygon(f)] for f in range(5)]
     normal = np.array([np.cross(p[1] - p[0], p[2] - p[0]) for p in loops])
     return normal / np.linalg.norm(normal, axis=1, keepdims=True)

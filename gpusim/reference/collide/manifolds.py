@@ -1,4 +1,4 @@
-"""Contact points of two convex shapes, from their facing features.
+"""Contact points of two convex shapes, from the features (face, edge or corner) that face each other.
 
 The narrow phase projects both features onto a plane perpendicular to the normal. Each corner of the overlap of the two
 polygons is a contact point with a gap. If the overlap has more than four corners, the narrow phase keeps four corners
@@ -157,7 +157,7 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the facing feature of A (side 0) or B (side 1)."""
+    """Return the feature of A (side 0) or B (side 1) that faces the other shape."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise seen along n
@@ -169,7 +169,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 
 
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
-    """Return all corners of the overlap: positions in the plane (n, 2), gaps (n,) and feature numbers.
+    """Return the corners of the overlap of both features: positions (n, 2), gaps (n,) and feature numbers.
 
     Skip points with a gap above ``limit``.
     """

@@ -45,7 +45,7 @@ class Triangle:
 
     @cached_property
     def outward(self) -> Array:
-        """Return outward unit vectors (3, 3) in the triangle's plane, perpendicular to its edges."""
+        """Return the outward unit normals (3, 3) of the three edges, in the triangle's plane."""
         edges = np.roll(self.corner, -1, axis=0) - self.corner
         out = np.cross(edges, self.side * self.normal)
         unit: Array = out / np.linalg.norm(out, axis=1, keepdims=True)
@@ -57,7 +57,7 @@ class Triangle:
         return levels
 
     def aside(self, k: int, x: Array) -> Array:
-        """Return the shortest vectors from the line of edge k to points, (n, 3)."""
+        """Return the shortest vectors from the infinite line through edge k to points, (n, 3)."""
         edge = self.corner[(k + 1) % 3] - self.corner[k]
         to = x - self.corner[k]
         across: Array = to - np.outer(to @ edge / (edge @ edge), edge)
@@ -185,7 +185,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[ContactPoint], bool]:
-    """Return the contact points inside the triangle, and True if the caller can ignore the triangle's edges."""
+    """Return the contact points inside the triangle, and whether the caller can ignore the triangle's edges."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     min_gap = float(t.height(lowest))

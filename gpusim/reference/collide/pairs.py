@@ -17,8 +17,8 @@ from gpusim.typing import Array
 Pose = tuple[Array, Array]
 """Center (3,) and rotation matrix (3, 3)."""
 GRAZE, GRAZE_THIN = 5e-4, 0.02
-"""Maximum overlap of grazing boxes. GRAZE is relative to the sum of the half extents of both boxes. GRAZE_THIN is
-relative to the smallest half extent."""
+"""Maximum overlap at which two boxes only graze. GRAZE is a fraction of the sum of the half extents of both boxes.
+GRAZE_THIN is a fraction of the smallest half extent. The smaller overlap applies."""
 
 
 def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower: Array, upper: Array) -> None:
@@ -66,7 +66,10 @@ def find_manifold(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float,
 def find_manifolds(
     a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, max_count: int
 ) -> list[Manifold]:
-    """Return up to ``max_count`` manifolds, deepest first. Their normals differ by more than 10 degrees."""
+    """Return up to ``max_count`` manifolds, deepest first.
+
+    The normals of the manifolds differ by more than 10 degrees.
+    """
     if not isinstance(b, Convex):
         return [x.swapped() for x in find_manifolds(b, pose_b, a, pose_a, margin, guess, max_count)]
     body = Posed(b, *pose_b)
@@ -124,7 +127,7 @@ def find_all_manifolds(
 ) -> None:
     """Compute the contact points of n pairs.
 
-    If the list contains a pair k times, the pair gets up to k manifolds, the deepest first.
+    If ``pair`` contains the same two shapes k times, these shapes get up to k manifolds, the deepest first.
 
     Args:
         shapes: shapes of the model.

@@ -1,9 +1,9 @@
 """Distance or penetration depth of two convex shapes, and the contact normal.
 
 The narrow phase uses the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the
-origin. If the origin is inside C, the shapes overlap. The vector from the origin to the nearest boundary point of C is
-then the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n from A to B. The
-maximum of ``separation`` over all normals is the gap of the shapes.
+origin. If the origin is inside C, the shapes overlap. For overlapping shapes, the vector from the origin to the nearest
+boundary point of C is the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n
+from A to B. The maximum of ``separation`` over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
 overlapping shapes, EPA expands a convex hull inside C (van den Bergen 2001).
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from scipy.spatial import ConvexHull
 
 TOUCHING = 1e-8
-"""Distance below which two cores count as overlapping, relative to the extent of the shapes."""
+"""Distance below which two cores (shapes without their radii) count as overlapping, relative to the extent of the
+shapes."""
 ACCURACY, ACCURACY_CURVED = 1e-12, 1e-9
 """Accuracy of the penetration depth, relative to the extent. ACCURACY_CURVED is for curved shapes, because
 :func:`sharpened` refines their normals later."""
@@ -36,7 +37,7 @@ SAME = 1e-6
 """Change of the normal below which its refinement stops (rad)."""
 STEPS, ROUNDS, POLISHES = 100, 60, 4
 TOGETHER = 8
-"""Number of hull faces that EPA expands at once."""
+"""Number of hull faces that EPA (see the module) expands at once."""
 _GRID = np.array([d for d in product((-1.0, 0.0, 1.0), repeat=3) if any(d)])
 _GRID /= np.linalg.norm(_GRID, axis=1, keepdims=True)
 # Triangles of a simplex with 1 to 4 corners.
@@ -123,7 +124,7 @@ def plane_axes(n: Array) -> Array:
 
 
 def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
-    """Return the gap, normal and nearest points of the pair as an :class:`Approach`, and the normal again.
+    """Return the gap, normal and nearest points as an :class:`Approach`, and the normal as the next guess.
 
     The approach is None if the gap exceeds ``margin``.
 
@@ -150,7 +151,7 @@ def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, 
 
 
 def nearest(pair: Pair, guess: Array, max_distance: float) -> tuple[Approach | None, Array | None]:
-    """Return the nearest points of two separate cores."""
+    """Return the nearest points of two separate cores (shapes without their radii)."""
     on_a, on_b = pair.support(guess[None])
     weight = np.ones(1)
     before, max_bound, normal = np.inf, -np.inf, guess
@@ -227,9 +228,9 @@ def _contains_origin(corners: Array) -> bool:
 
 
 def deepest(pair: Pair, guess: Array) -> Approach:
-    """Return the approach of overlapping cores.
+    """Return the :class:`Approach` of overlapping cores.
 
-    Its normal is the direction of the shortest motion that separates the cores.
+    The normal is the direction of the shortest motion that separates the cores.
     """
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
     frame = np.concatenate([plane_axes(guess), guess[None]])

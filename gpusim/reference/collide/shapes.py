@@ -23,13 +23,14 @@ UNBOUNDED = 1e30
 FACE_COSINE = 0.995
 """Cosine of 5.7 degrees. A face faces a direction within 5.7 degrees of its normal."""
 EDGE_SINE = 0.1
-"""Sine of 5.7 degrees. An edge faces a direction if their angle is between 84.3 and 95.7 degrees. Lines on round sides
-use the same condition."""
+"""Sine of 5.7 degrees. An edge faces a direction if the angle between them is 84.3 to 95.7 degrees. EDGE_SINE also
+applies to straight lines on round side faces."""
 UPRIGHT = 1e-4
-"""Maximum tilt (rad) of an end cap whose rim corners are fixed to the shape."""
+"""Tilt of an end cap (rad) below which the contact corners on the cap's rim are fixed to the shape."""
 CAP_CORNERS = 8
 TOP, BOTTOM = 16, 17
-"""Feature numbers of the two end points of a line on a round side. Corners on caps have the numbers 0 to 15."""
+"""Feature numbers of the two end points of a straight line on a round side face. Corners on end caps have the numbers 0
+to 15."""
 
 _MAKERS: dict[int, type[Convex]] = {}
 """Class of each shape kind that has no vertices and faces. The keys are the numbers of the kinds."""
@@ -86,7 +87,7 @@ class Convex(ABC):
     def extent(self) -> float:
         """Return the greatest coordinate magnitude of the shape's points, over all three axes of the shape's frame.
 
-        Tolerances are relative to this extent.
+        The tolerances of the narrow phase are relative to the extent.
         """
         return float(self.extents(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
@@ -317,7 +318,7 @@ def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
     """Make a shape.
 
     For a hull, ``points`` contains the vertices and ``faces`` the faces. For a height field, ``points`` contains the
-    heights. For a triangle mesh, ``points`` contains the vertices and ``faces`` the tables.
+    heights. For a triangle mesh, ``points`` contains the vertices, and ``faces`` contains the tables of the triangles.
     """
     if kind == MESH:
         return TriangleMesh(size, tree_of(points.reshape(-1, 3), faces.vertex, int(size[6])))

@@ -1,8 +1,8 @@
 """Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
 The coloring is greedy, in a pseudorandom order. Each manifold takes the lowest color that neither of its bodies uses.
-If all colors are in use, the manifold joins the overflow. The solver splits the mass of a body over its overflow
-manifolds.
+If all colors are in use, the manifold joins the overflow (manifolds without a color). The solver splits the mass of a
+body over its overflow manifolds.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: StepBuffers) -> None:
-    """Compute manifold_color, touching, color_first and color_member.
+    """Color the manifolds: write manifold_color, touching, color_first and color_member.
 
-    For each body, list its sides of overflow manifolds (:func:`list_overflow`).
+    Also list, for each body, the overflow manifolds that touch the body (:func:`list_overflow`).
     """
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None

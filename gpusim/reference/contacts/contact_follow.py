@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 
 def _past_seam(w: StepBuffers, world: int, pair: Array, new: NarrowPhaseResult, i: int) -> bool:
-    """Return whether neighbor tiles cover all contact points of pair ``i`` (seams.py)."""
+    """Return whether neighbor tiles (shapes of one surface) cover all contact points of pair ``i`` (seams.py)."""
     for side, sign in ((0, 1.0), (1, -1.0)):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:
@@ -37,7 +37,7 @@ def _past_seam(w: StepBuffers, world: int, pair: Array, new: NarrowPhaseResult, 
 def _choose(new: NarrowPhaseResult, world: Array, pair: Array, points: Array, normal: Array) -> None:
     """Replace each stored manifold by a new manifold of its pair, or remove the stored manifold.
 
-    The function chooses the new manifold whose normal is nearest.
+    The function chooses the new manifold whose normal is nearest to the stored normal.
     """
     source = np.arange(world.size)
     none = points == 0

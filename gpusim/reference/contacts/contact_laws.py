@@ -11,14 +11,14 @@ before the kick, and u+ is the speed after the solve. The mean force over the ti
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
 A sweep solves the law P - D u+ as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant. With
-the law of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring,
-with kappa = h^2 k f, would gain energy. The law therefore replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the
+the law of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring
+(large kappa = h^2 k f) would gain energy. For stability, the law replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the
 damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the acceleration of the row in the kick, and e the restitution. At the start t_n of
 the substep, the point has the speed u_s = u- + a h_prev/2. The surfaces meet with the speed u_i = -sqrt(u_s^2 - 2 a
-gap). After the solve, the point has the speed ``-e u_i - a h/2``. Half a step later, the point has the speed -e u_i. If
-|u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
+gap). After the solve, the point has the speed ``-e u_i - a h/2``. Half a step after the solve, the point has the speed
+-e u_i. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
 
 Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, the
 point sticks. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the
@@ -138,7 +138,7 @@ def coulomb(limit: Array, mass: Array, u: Array, p: Array) -> Array:
     """Return the friction impulse of points, limited to circles of radius ``limit``.
 
     Args:
-        most: greatest friction impulse mu p_n, N s, (n,).
+        limit: greatest friction impulse mu p_n, N s, (n,).
         mass: velocity of each point per unit impulse, a symmetric matrix with entries nn, tn, sn, tt, ts, ss, (n, 6).
         u: velocity along both tangents, including the effect of ``p``, (n, 2).
         p: current impulse along both tangents, (n, 2).
@@ -179,7 +179,7 @@ def _on_circle(limit: Array, mass: Array, u: Array, p: Array) -> Array:
 
 
 def regularized(limit: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the impulse -g u of regularized friction with g = most/max(|u|, speed). See :func:`coulomb`."""
+    """Return the impulse -g u of regularized friction with g = limit/max(|u|, speed). See :func:`coulomb`."""
     real = limit.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
@@ -193,7 +193,7 @@ def regularized(limit: Array, speed: Array, mass: Array, u: Array, p: Array) -> 
 def patch_factors(table: Array, pressure: Array, slide: Array, rim: Array, real: np.dtype[np.floating]) -> Array:  # type: ignore[type-arg]
     """Return the factors f and t of the friction of patches (gpusim/contact/patch.py), (n, 2).
 
-    ``slide`` is the sliding speed, and ``rim`` the speed of the rim due to spin (m/s).
+    ``slide`` is the sliding speed, and ``rim`` is the speed of the patch's rim due to spin (m/s).
     """
     s = slide.astype(np.float64) / (slide.astype(np.float64) + rim.astype(np.float64))
     position = s * (PATCH_NODES - 1)

@@ -234,7 +234,7 @@ def _find_response(w: StepBuffers, s: Space) -> None:
 
 
 def _scale_torques(s: Space) -> None:
-    """Set ``scale`` for the unknowns that are torques."""
+    """Set ``scale`` of each torque to the reciprocal of its response (maximum of both tangential components)."""
     torque = (s.wrench[..., :3] == 0.0).all(axis=2) & (s.kind != NONE)
     diagonal = np.arange(s.kind.shape[1])
     diagonal_response = s.response[:, diagonal, diagonal]

@@ -2,12 +2,13 @@
 
 The solver computes push-outs before it solves the velocities. q is the position impulse of a point. w is the relative
 normal speed that all position impulses together cause at the point. f is the speed of the point per unit impulse.
-``over`` is the penetration beyond the slop, and y is a compliance. The solver finds q that fulfills two conditions, of
-which at least one is an equality:
+``over`` is the penetration beyond the slop, and y is the compliance of the push-out. The solver finds q that fulfills
+two conditions, of which at least one is an equality:
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0.
 
-``carried`` is the speed that a load causes (contact_rows.py). During the drift, bodies move by h w.
+``carried`` is the speed at which a load presses the surfaces together (contact_rows.py). During the drift, bodies move
+by h w.
 
 Push-outs are frictionless.
 """

@@ -53,7 +53,7 @@ class ForwardContacts:
 
 
 PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamma", "impulse", "gap")
-"""Arrays of ``Manifolds`` that the kernels pack into records."""
+"""Arrays of ``Manifolds`` that the kernels pack into one data record for each manifold."""
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
@@ -66,8 +66,8 @@ def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]
 class Contacts:
     """Contact points at the current time, sorted by world and pair of shapes. Vectors are in the world frame.
 
-    Points with a positive gap do not touch: the mode is ``FLIGHT`` and the force is zero. A is the shape that was
-    added first.
+    Points with a positive gap do not touch: the mode is ``FLIGHT`` and the force is zero. A is the shape that was added
+    to the model first.
 
     Attributes:
         world: (n,) index of the world.
@@ -254,8 +254,8 @@ class ContactSums:
         body_force: (num_worlds, bodies + 1, 3) force of all contacts on each body, N. The last body is the world.
         body_torque: (num_worlds, bodies + 1, 3) torque of all contacts about each body's center of mass, N m.
         shape_force: (num_worlds, shapes, 3) force of all contacts on each shape, N.
-        shape_points: (num_worlds, shapes) number of points with force on each shape.
-        points: (num_worlds,) number of points with force.
+        shape_points: (num_worlds, shapes) number of contact points with a nonzero force on each shape.
+        points: (num_worlds,) number of contact points with a nonzero force.
         penetration: (num_worlds,) deepest penetration of rigid contacts, m, or 0 without penetration.
     """
 

@@ -4,12 +4,12 @@ A contact point has three constraint rows along the axes of the manifold's frame
 tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
 the bias, gamma the compliance, and p the impulse.
 
-The state stores velocities at half steps. The rows therefore extrapolate moment arms and normals by half a step, for
-example ``arm + h/(2 h_prev) (arm - arm_before)``.
+The state stores velocities at half steps, so the rows extrapolate moment arms and normals by half a step, for example
+``arm + h/(2 h_prev) (arm - arm_before)``.
 
-The bias of an open gap is ``gap/h``. A landing body then ends the substep on the surface. The compliance gamma of a
-touching point is a fraction of its response to an impulse. A load increases the penetration until the bias ``-carried``
-supports the load: carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
+The bias of an open gap is ``gap/h``. With this bias, a landing body ends the substep on the surface. The compliance
+gamma of a touching point is a fraction of its response to an impulse. A load increases the penetration until the bias
+``-carried`` supports the load: carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
 
 Stage relax removes the compliance after the drift.
 
@@ -341,16 +341,13 @@ def _softness(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return a negative limit (m/s) of the normal velocity of each point, (n,).
-
-    Below this limit, the point counts as moving.
-    """
+    """Return the negative normal velocity (m/s) below which a point counts as moving, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed (m/s), (n,), at which a load presses the surfaces together, because of the compliance."""
+    """Return the speed (n,) (m/s) at which a load presses the surfaces together, due to the compliance."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     min_load = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -358,7 +355,7 @@ def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
 
 
 def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
-    """Return whether the state contains the arms of point k from the previous substep, (n,)."""
+    """Return whether the state contains the moment arms of point k from the previous substep, (n,)."""
     continues = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(continues) if w.scheme == "semi_implicit" else continues
 
@@ -431,7 +428,7 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 
 
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Return the normal impulse (N s) that the friction coefficient multiplies.
+    """Return the normal impulse p_n (N s) of the friction limit mu p_n.
 
     ``mass`` is the response of the point along the normal.
     """

@@ -1,13 +1,13 @@
 """Sweeps over manifolds. A sweep solves the impulses of all points one after another (Gauss-Seidel).
 
 A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. For
-each point, the sweep then solves first the normal impulse and then the friction. At the end, the sweep solves the
-friction torques of the manifold.
+each point, the sweep solves first the normal impulse, then the friction. At the end, the sweep solves the friction
+torques of the manifold.
 
 The sweep solves all manifolds of a list (manifolds.py) from the same velocities. Two manifolds of one color never share
-a moving body. Manifolds of the overflow may share a moving body. A body with n overflow manifolds is split into n
-parts, one for each manifold. The motion of the body is the mean of the motions of its parts (colored_solve.py). Stages
-solve and relax use the same sweeps. The sweeps skip converged worlds.
+a moving body. Manifolds of the overflow (without a color) may share a moving body. A body with n overflow manifolds is
+split into n parts, one for each manifold. The motion of the body is the mean of the motions of its parts
+(colored_solve.py). Stages solve and relax use the same sweeps. The sweeps skip converged worlds.
 """
 
 from __future__ import annotations

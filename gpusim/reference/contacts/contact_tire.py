@@ -1,9 +1,9 @@
 """Friction of tires by the brush model (Pacejka 2012): slip deflects the bristles of the tread until they slide.
 
 The tangents of a tire's manifold follow the wheel: ``e1 = axle x n`` points ahead, and ``e2 = n x e1`` points across.
-The axes of vectors with two components are e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R -
-depth/2) is the rolling speed of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force,
-and mu is the friction coefficient.
+Vectors with two components have the axes e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R - depth/2)
+is the rolling speed of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force, and mu is
+the friction coefficient.
 
 *Bristles* (``prepare``). The contact point stores the deflection s of the bristles in the wheel's frame. Deflected
 bristles roll out of the patch, and slip deflects new bristles: ``s' = v - V s/l`` (section 7.2). In a drift with the
@@ -21,9 +21,9 @@ tau is the time constant of a damper:
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
 The force is F = -G C e/l with one unknown factor G. G depends on the velocity after the impulse, so the sweep solves
-for G. theta is approximately theta_0/(1 + beta G), where theta_0 is its value for G = 0. theta = 1 - z, and z solves
-the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits the deflection s, so
-that theta is at most 1.
+for G. theta is approximately theta_0/(1 + beta G), where theta_0 is theta for G = 0. theta = 1 - z, and z solves the
+cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits the deflection s, so that
+theta is at most 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. The torque of rolling
 resistance is at most f R N with the coefficient f. The model of the tread is a row of radial springs over the width b,
@@ -178,8 +178,8 @@ def deflect(m: Manifolds, slip: Array, deflection: Array, limit: Array) -> Array
     Args:
         m: manifolds of tires.
         slip: velocity along the tangents in the drift, (n, 2).
-        kept: deflections before the drift, m, (n, 2).
-        most: greatest friction impulse mu p_n, N s, (n,).
+        deflection: deflections before the drift, m, (n, 2).
+        limit: greatest friction impulse mu p_n, N s, (n,).
     """
     real = limit.dtype.type
     moved = m.tire_kept * deflection + m.tire_gain * slip

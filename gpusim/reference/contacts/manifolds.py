@@ -1,6 +1,7 @@
 """Contact manifolds of a substep, as flat arrays over all worlds. The arrays have the order of the sweeps.
 
-A sweep solves the manifolds of one *list* together: first the overflow of all worlds, then one color after another.
+A sweep solves the manifolds of one *list* together: first the overflow (manifolds without a color) of all worlds, then
+one color after another.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ class Manifolds:
     mass: Array
     """(n, 4, 6) response of the point: entries nn, tn, sn, tt, ts, ss of a symmetric matrix, 1/kg."""
     bias: Array
-    """(n, 4, 3) bias of the three rows, m/s."""
+    """(n, 4, 3) bias of the three constraint rows, m/s."""
     gamma: Array
     """(n, 4) compliance along the normal, 1/kg."""
     impulse: Array
@@ -110,7 +111,7 @@ class Manifolds:
     pushed: Array
     """(n, 4) impulse of the push-out, N s. The push-out moves bodies in the drift without changing their velocities."""
     carried: Array
-    """(n, 4) speed at which a load presses the surfaces together, m/s. The bias contains this speed."""
+    """(n, 4) speed at which a load presses the surfaces together, m/s. ``bias`` includes ``carried``."""
     direction: Array
     """(n, 4, 3) search direction of the sweeps, N s."""
     delta: Array

@@ -1,7 +1,7 @@
 """Stage narrow_phase: find the contact points of close pairs, and match them with the points of the previous step.
 
-A new point gets the impulse, slip and moment arms of the previous point with the same pair and feature. The solver
-therefore warm starts, and resting contacts do not creep.
+A new point gets the impulse, slip and moment arms of the previous point with the same pair and feature. With this data,
+the solver warm starts, and resting contacts do not creep.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class NarrowPhaseResult:
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
     """Return the index of each pair in the list of the last step, or -1.
 
-    If a pair occurs k times, its first entry matches the first old entry, and so on.
+    If a pair occurs several times, match the new and old entries of the pair in order.
     """
     old_world, old_slot = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
@@ -143,7 +143,7 @@ def _match_manifolds(c: ContactWork, new: NarrowPhaseResult, world: Array, pair:
 
 
 def match_pairs(w: StepBuffers, c: ContactWork, world: Array, slot: Array, old: Array, normal: Array) -> None:
-    """Copy the data of pairs with contact points from the previous step. Store the changes of the normals."""
+    """For pairs with contact points, copy the data of the previous step. Store the changes of the normals."""
     state, at = w.state.arrays, (world, slot)
     matched = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
     c.pair_bend[at] = np.where(matched, normal - c.before_pair_normal[world, old], 0.0)
@@ -179,7 +179,7 @@ def _nearest(
     existed: Array,
     same: Array,
 ) -> Array:
-    """Return a mask (n, 4). For each of n points on rolling surfaces, the mask marks the nearest previous point."""
+    """Return a mask (n, 4) that marks, for each of n points on rolling surfaces, the nearest previous point."""
     world, slot, k = at
     arm = w.state.arrays["contact_anchor"][world, slot].reshape(-1, POINTS, 1, 2, 3)
     before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)

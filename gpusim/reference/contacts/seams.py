@@ -1,8 +1,8 @@
 """Contacts at the seams of tiles. Tiles are shapes of one body that together form one surface (compiler/seams.py).
 
-The narrow phase treats each pair of shapes separately. Edges and side faces that a neighbor tile covers therefore also
-get contacts. ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes the
-marked contacts.
+The narrow phase treats each pair of shapes separately, so it also creates contacts on edges and side faces that a
+neighbor tile covers. ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes
+the marked contacts.
 
 *Shared contacts.* With a soft law, duplicate points would double the force. If a point touches two tiles, ``judge``
 marks the point for removal from one tile. ``judge`` ignores a manifold of the neighbor tile if other tiles cover the
@@ -26,16 +26,16 @@ from gpusim.typing import Array
 SEAM_LEAN = 1e-3
 """Sine of the maximum angle by which a neighbor tile may rise above the contact plane."""
 SEAM_LOOK = 4.0
-"""``judge`` checks at this distance around a point whether neighbors cover the tile. The distance is relative to the
-tile's gap tolerance."""
+"""Distance from a contact point at which ``judge`` checks whether neighbor tiles cover the tile, relative to the tile's
+gap tolerance."""
 SEAM_FACE = 5e-3
 """Tolerance of the check at the distance SEAM_LOOK, as a fraction of this distance."""
 SEAM_STEEP = 0.1
-"""Sine of an angle. If a normal leans away from the face normal, the check increases the angle to SEAM_STEEP. SEAM_FACE
-would hide smaller angles."""
+"""Sine of the angle that the seam check uses between a leaning contact normal and the face normal. The tolerance
+SEAM_FACE would hide smaller angles."""
 SEAM_KEPT, SEAM_DROPPED, SEAM_CORRECTED = 0, 1, 1 << POINTS
-"""Results of the seam check: keep the manifold, remove the manifold, or replace its normal by the normal of the
-face."""
+"""Results of the seam check: keep the manifold, remove the manifold, or replace the manifold's normal by the face
+normal."""
 CONSTANTS = {
     "SEAM_LEAN": SEAM_LEAN, "SEAM_LOOK": SEAM_LOOK, "SEAM_FACE": SEAM_FACE, "SEAM_STEEP": SEAM_STEEP,
     "SEAM_CONE": SEAM_CONE, "SEAM_KEPT": SEAM_KEPT, "SEAM_DROPPED": SEAM_DROPPED, "SEAM_CORRECTED": SEAM_CORRECTED,
@@ -111,7 +111,7 @@ def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
 
 
 def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Array:
-    """Return the face normal nearest to ``normal``, of a tile at points (n, 3), in the body's frame."""
+    """Return the face normal of a tile at points (n, 3) that is nearest to ``normal``, in the body's frame."""
     t, shape = w.model.contact, _shape(w, tile)
     rotation = t.rotation[tile].reshape(3, 3)
     if isinstance(shape, HalfSpace):

@@ -1,4 +1,4 @@
-"""Stage actuate: applied forces, and the law of every axis row (description/actuator_kinds.py)."""
+"""Stage actuate: compute applied forces, and impulse-velocity laws of joint axes (description/actuator_kinds.py)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def actuate(w: StepBuffers) -> None:
-    """Compute the forces of all actuators on bodies, and the laws of all axis rows."""
+    """Compute the forces of all actuators on bodies, and the impulse-velocity laws of all joint axes."""
     w.force[:] = w.parameters["applied_force"]
     w.torque[:] = w.parameters["applied_torque"]
     w.law = AxisLaw(w)

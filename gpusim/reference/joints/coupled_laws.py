@@ -28,14 +28,17 @@ def invert(w: StepBuffers) -> None:
 
 
 def fill(w: StepBuffers, gamma: Array, target: Array) -> None:
-    """Write the diagonal of G to ``gamma``, and t to ``target``, both (num_worlds, constraints, block)."""
+    """Write the diagonal of the compliance G to ``gamma``, and the target t to ``target``.
+
+    Both arrays are (num_worlds, constraints, block).
+    """
     at = w.topology.coupled_constraint
     gamma[:, at] = np.diagonal(w.coupled_gamma, axis1=-2, axis2=-1)
     target[:, at] = w.coupled_target
 
 
 def off_diagonal(w: StepBuffers) -> Array:
-    """Return G without its diagonal, (num_worlds, coupled, block, block)."""
+    """Return the compliances G without the diagonals, (num_worlds, coupled, block, block)."""
     return np.where(np.eye(w.topology.block, dtype=bool), w.real.type(0.0), w.coupled_gamma)
 
 

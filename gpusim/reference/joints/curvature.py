@@ -1,15 +1,15 @@
-"""Curvature bias of a row: (change of the row over a step - h J v)/h.
+"""Curvature bias of a row: (change of the row's value in a step - h J v)/h.
 
 In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r that is fixed in the body
 changes by E r:
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-E is accurate in float32, because its formula does not subtract poses. If a row is the dot product of u and w, its bias
-is ``(dot(Tu, w) + dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A line row with the direction n has the bias
-``dot(n, Tw)`` plus the nonlinear part of the change of |w|. phi = h max|omega| is the rotation of the faster body in
-the step. If phi exceeds 1/2, the stage multiplies the bias by (0.5/phi)^2. phi does not include the spin of a rotor
-(rotors.py).
+E is accurate in float32, because its formula does not subtract poses. If a row is the dot product of u and w, the bias
+is ``(dot(Tu, w) + dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A row for the length |w| has the direction n
+and the bias ``dot(n, Tw)`` plus the nonlinear part of the change of |w|. phi = h max|omega| is the rotation of the
+faster body in the step. If phi exceeds 1/2, the stage multiplies the bias by (0.5/phi)^2. phi does not include the spin
+of a rotor (rotors.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FULL_BIAS_BELOW = 0.5
 
 
 def curvature(w: StepBuffers) -> None:
-    """Compute ``w.bias`` (rows) and ``w.element_bias`` (elements) from the velocities in ``w.twist``."""
+    """Compute the curvature bias of rows (``w.bias``) and of elements (``w.element_bias``) from ``w.twist``."""
     if w.scheme == "semi_implicit":
         return
     layout = w.layout
@@ -75,7 +75,10 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
 
 
 def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
-    """Return omega_mid in the body's axes at the start of the step. ``half`` is half of the step (s)."""
+    """Return the angular velocity at the midpoint of the step, in the body's axes at the start of the step.
+
+    ``half`` is half of the step (s).
+    """
     slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
     for _ in range(MIDPOINT_PASSES - 1):
@@ -107,7 +110,7 @@ def is_slow(w: StepBuffers, twist: Array) -> Array:
 
 
 def _rotation_operators(w: StepBuffers) -> Array:
-    """Return the matrices E and T of every body, one below the other, (num_worlds, bodies, 6, 3)."""
+    """Return the matrices E and T (see the module) of every body, stacked, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     skew = rotations.skew(theta)

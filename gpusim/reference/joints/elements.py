@@ -59,7 +59,7 @@ def rigid_values(w: StepBuffers) -> Array:
 
 
 def dot_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array]:
-    """Return four world vectors of each dot element: u, the moment arm on body a, the vector on body b, and w."""
+    """Return four world vectors of each element u . w: u, the moment arm on body a, the vector on body b, and w."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)

@@ -3,7 +3,7 @@
 No rigid row constrains the rotation of a free body (``Topology.free``). During the drift, the angular momentum L of a
 free body is constant. The body's orientation R follows R' = [I(R)^-1 L]x R. One step of the midpoint rule conserves the
 energy if the body rotates by less than half a radian. For faster rotations, the iteration of the midpoint rule does not
-converge. In each part, the body therefore rotates by at most FREE_ROTATION.
+converge. In each part of the step, the body therefore rotates by at most FREE_ROTATION.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from gpusim.reference.step_buffers import StepBuffers
 from gpusim.typing import Array
 
 MIN_FREE_ROTATION, FREE_ROTATION, MAX_FREE_ROTATIONS = 0.5, 0.1, 8192
-"""The solver divides a step if the rotation exceeds MIN_FREE_ROTATION (rad). In each part, the body rotates by at most
-FREE_ROTATION (rad). A step has at most MAX_FREE_ROTATIONS parts."""
+"""The solver divides a step if the rotation exceeds MIN_FREE_ROTATION (rad). In each part of the step, the body rotates
+by at most FREE_ROTATION (rad). A step has at most MAX_FREE_ROTATIONS parts."""
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:

@@ -26,7 +26,7 @@ FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.004
 
 
 def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
-    """Return the inverse of I_eff, (num_worlds, bodies, 3, 3)."""
+    """Return the inverse of the inertia I_eff, (num_worlds, bodies, 3, 3)."""
     kick = w.state.arrays["kick_before"].astype(w.real)
     stored = w.state.arrays["tension_stiffness"]
     previous = stored.astype(w.real)
@@ -57,7 +57,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
-    """Return K of the last kick in world axes, (num_worlds, bodies, 3, 3)."""
+    """Return the stiffness K from the impulses of the last kick, in world axes, (num_worlds, bodies, 3, 3)."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     square = rotations.dot(arm, arm)

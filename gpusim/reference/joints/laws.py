@@ -1,4 +1,4 @@
-"""Law of axis rows (description/actuator_kinds.py), and its solution for one row without regard to other rows.
+"""Impulse-velocity law of a joint axis (description/actuator_kinds.py), and the solution for one axis alone.
 
 The modes of an axis row are FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its maximum), STICK, AT_LOWER and
 AT_UPPER. If the clamped term j is at a bound, the mode also contains CLAMP_UP << 2 j or CLAMP_DOWN << 2 j.
@@ -27,14 +27,14 @@ LOOP_SPEED = 0.02
 
 @dataclass
 class ClampedTerm:
-    """Term ``clamp(impulse - slope u, -most, most)`` of every axis row, (num_worlds, axes)."""
+    """Term ``clamp(impulse - slope u, -bound, bound)`` of every axis row, (num_worlds, axes)."""
 
     impulse: Array
     slope: Array
     bound: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """Return P and D of the term."""
+        """Return P and D of the linear form ``P - D u`` of the term in the mode ``clamp``."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.bound, -self.bound)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
@@ -69,7 +69,7 @@ class AxisLaw:
             self.lower, self.upper = self.lower - slack, self.upper + slack
 
     def sum(self, w: StepBuffers) -> None:
-        """Add up P and D of all linear terms, and collect the clamped terms."""
+        """Add up the coefficients P and D of all linear terms ``P - D u``, and collect the clamped terms."""
         self.impulse = self.base_impulse.astype(w.real)
         self.slope = self.base_slope.astype(w.real)
         for group, impulse, slope in self.terms.values():
@@ -85,7 +85,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Add a law for axes in loops that are beyond a limit. The law moves these axes back to the limit."""
+        """Add a law that moves an axis of a loop back to the limit, if the axis is beyond the limit."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -137,7 +137,7 @@ def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
 
 
 def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:
-    """Return the sums of P and D over the clamped terms, for the given modes."""
+    """Return the sums of the coefficients P and D over the clamped terms, for the given modes."""
     impulse: Array | float = 0.0
     slope: Array | float = 0.0
     for number, term in enumerate(terms):

@@ -1,7 +1,7 @@
-"""Active-set switching of axis rows in the direct solver. A row moves only to an adjacent piece of its law.
+"""Active-set switching of axis rows in the direct solver. A row moves only to an adjacent segment of its law.
 
-From low to high velocity, the pieces of the law (laws.py) are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP, AT_UPPER. In each
-pass, a row moves by at most one piece.
+From low to high velocity, the segments of the piecewise linear law (laws.py) are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP,
+AT_UPPER. In each pass, a row moves by at most one segment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gpusim.reference.joints.laws import (
 )
 from gpusim.typing import Array
 
-# Tolerance for the velocity at the boundary of a piece (m/s or rad/s).
+# Tolerance for the velocity at the boundary of a segment (m/s or rad/s).
 DEAD_BAND = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
 # With contacts, a row could alternate between stick and slip forever, because contacts change after each switch. After
 # many switches, a sliding row sticks only if its reverse velocity exceeds a minimum. The minimum is a fraction of the
@@ -34,7 +34,7 @@ REVERSAL_FRACTION, MAX_DOUBLINGS = 1e-3, 6
 def adjacent_modes(
     law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, reversal_fraction: Array
 ) -> Array:
-    """Move every row that is outside its piece to the adjacent piece, and return the new modes.
+    """Move every row that has left its segment of the law to the adjacent segment, and return the new modes.
 
     Args:
         law: law of all axis rows in this substep.
@@ -46,7 +46,7 @@ def adjacent_modes(
         reversal_fraction: (num_worlds,) result of :func:`reversal_fractions`.
 
     Returns:
-        The new modes. If the solution of a row is on the active piece of its law, the mode does not change.
+        The new modes. If the solution of a row is on the active segment of the law, the mode does not change.
     """
     dead = DEAD_BAND[velocity.dtype]
     slack = dead / response
@@ -83,7 +83,7 @@ def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
 
 
 def reversal_fractions(late: Array, excess: Array) -> Array:
-    """Return the velocity, after a reversal of direction, at which a sliding row sticks.
+    """Return the minimum reverse velocity at which a sliding row sticks.
 
     The velocity is a fraction of the velocity change due to friction.
 
@@ -137,7 +137,7 @@ def _next_held(law: AxisLaw, new: Array, contact: Array, stop_impulse: Array, sl
     new = np.where(sticks & (stop_impulse < -friction - slack), SLIDE_UP, new)
     new = np.where(sticks & (lower > dead), AT_LOWER, new)
     new = np.where(sticks & (upper < -dead), AT_UPPER, new)
-    # Find the piece next to each stop, and the friction impulse at the boundary between the stop and this piece.
+    # Find the segment next to each stop, and the friction impulse at the boundary between stop and segment.
     above = np.where(lower > 0.0, SLIDE_UP, np.where(lower < 0.0, SLIDE_DOWN, STICK))
     below = np.where(upper < 0.0, SLIDE_DOWN, np.where(upper > 0.0, SLIDE_UP, STICK))
     above, below = np.where(rubs, above, FREE), np.where(rubs, below, FREE)

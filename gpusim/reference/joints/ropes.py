@@ -1,7 +1,7 @@
 """Limits of ropes. Users can change the lengths of distance joints and tendons during the simulation.
 
-After a write, a limit moves to its new value during the next step. The velocity bound of the row contains the rate of
-the limit: ``u <= (limit - q)/h + rate``. If the rate would exceed LENGTH_SPEED, the limit changes immediately.
+After a write, a length limit moves to the new value during the next step. The velocity bound of the row contains the
+rate of the limit: ``u <= (limit - q)/h + rate``. If the rate would exceed LENGTH_SPEED, the limit changes immediately.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ A path has three parts: a straight line from the first end to the surface, an ar
 the second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the
 arc is a helix. MuJoCo uses the same paths.
 
-Inside a surface, the path touches the circle at one point, and both lines form the same angle t with the circle. r is
-the radius of the circle. d_a and d_b are the distances of the ends from the center. G is the angle between the ends,
-seen from the center. Newton's method starts at t = pi/2 and solves the equation
+Inside a surface, the path touches the circular cross section at one point, and both lines form the same angle t with
+the circle. r is the radius of the circle. d_a and d_b are the distances of the ends from the center. G is the angle
+between the ends, seen from the center. Newton's method starts at t = pi/2 and solves the equation
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """

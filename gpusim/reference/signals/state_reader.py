@@ -122,7 +122,7 @@ class StateReader:
         return self.model.acting(self._control())
 
     def broadcast(self, array: Array) -> Array:
-        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
+        """Broadcast an array (1 or num_worlds, n) to (num_worlds, n)."""
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def rotation(self, bodies: Any = slice(None)) -> Array:
@@ -217,11 +217,11 @@ class StateReader:
         return self._by_kind(numbers, self._rate)
 
     def axis_value(self, axes: Array) -> Array:
-        """Return the values of the coordinates of axis rows."""
+        """Return the joint coordinates of the axes with the indices ``axes``, (num_worlds, n)."""
         return self.value(self.coordinates.of_axis[axes])
 
     def axis_rate(self, axes: Array) -> Array:
-        """Return the rates of the coordinates of axis rows."""
+        """Return the joint rates of the axes with the indices ``axes``, (num_worlds, n)."""
         return self.rate(self.coordinates.of_axis[axes])
 
     def _by_kind(self, numbers: Array, read: Callable[[str, Array], Array]) -> Array:

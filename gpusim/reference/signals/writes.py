@@ -2,9 +2,9 @@
 
 Order of the operations: poses of bodies, joint coordinates (from parent to child), velocities of bodies, joint rates.
 The NumPy backend calls :func:`run` for all chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the
-same operations.
+same operations as the NumPy backend.
 
-Users write values at the time t, but the state stores velocities half a step before t. The first operations therefore
+Users write values at the time t, but the state stores velocities half a step before t. The first operations of a write
 advance the velocities of written bodies to t. The last operations subtract (h'/2) a, to convert the velocities back to
 the half step. h' is the duration of the last step, and a is the last acceleration. For a body with a written pose, a is
 the acceleration of free fall. The write does not change any bit in the state of other bodies.
@@ -43,7 +43,7 @@ _COUNTED = [KINDS[kind] for kind in COUNTED]
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a write: a quantity of the body or joint with the number ``index``.
+    """Target of a write: a quantity of the body or joint with the index ``index``.
 
     For a body, ``what`` is "position", "orientation", "linear" or "angular". For a joint, ``what`` is "coordinates",
     "quaternion", "pose" or "rates".
@@ -62,7 +62,7 @@ _OF_JOINT = {"coordinates": "JOINT", "quaternion": "JOINT_ROTATION", "pose": "JO
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
     """Return the operations (n, 4) that write ``targets``.
 
-    An entry of ``targets`` is a target and the first column of its values.
+    An entry of ``targets`` is a target and the first column of the target's values.
     """
     model = now.model
 
@@ -111,7 +111,7 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _start_and_end(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """Return two lists of operations: those that start a write, and those that end it."""
+    """Return two lists: the first operations of a write, and the last operations of a write."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -126,7 +126,7 @@ def _start_and_end(now: StateReader, moved: set[int], sped: set[int]) -> tuple[l
 
 
 def _axis_bodies(now: StateReader) -> list[set[int]]:
-    """Return, for each axis row, the bodies that affect its rate."""
+    """Return, for each joint axis, the bodies that affect the rate of the axis."""
     columns, sums = now.coordinates.columns, now.coordinates.sums
 
     def ends(number: int) -> set[int]:
@@ -306,7 +306,7 @@ class _Writer:
         return np.broadcast_to(pull, (len(self.worlds), 6))
 
     def axis_rate(self, i: int, j: int, column: int) -> None:
-        """Add j times the coordinate's rate at t to the stored rates of axis row i.
+        """Add j times the rate of axis i at t to the stored rates of the axis.
 
         j is -1 before the write and 1 after the write.
         """
@@ -349,7 +349,7 @@ class _Writer:
         self._set("angular_momentum", i, self._momentum(i, self.values[:, column : column + 3]))
 
     def remember(self, i: int, j: int, column: int) -> None:
-        """Store the previous poses, and reset the changes of velocities."""
+        """Store the previous poses, and set the stored velocity changes to zero."""
         self.before = {name: self.state[name][self.worlds].copy() for name in ("position", "orientation")}
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 

@@ -29,13 +29,13 @@ class ColorBatch:
     axes: list[AxisStep]
     coupled: CoupledRows
     gamma: Array
-    """(worlds, n, block) compliances of the axis rows that joined the block of the rigid rows (soft_rows.py). All other
-    rows have 0."""
+    """(worlds, n, block) compliances of the axis rows that joined the block of the rigid rows (soft_rows.py). The
+    values of all other rows are 0."""
 
 
 @dataclass
 class CoupledRows:
-    """Coupled laws of a batch of constraints.
+    """Laws of actuators that couple several axes, for a batch of constraints.
 
     ``k`` is the index of the law's constraint in the batch. ``number`` is the index of the law in the model.
     ``rows`` is True for used rows, (n, block). ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.

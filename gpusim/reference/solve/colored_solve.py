@@ -38,7 +38,7 @@ MIN_CORRECTION, FULL_CORRECTION_BELOW = 0.2, 1e-3
 
 
 def solve(w: StepBuffers) -> None:
-    """Compute ``solved``, ``twist`` and ``rate_next``."""
+    """Compute the impulses ``solved``, the velocities ``twist`` and the axis rates ``rate_next``."""
     curvature(w)
     w.active = np.ones((w.num_worlds, 1), bool)
     w.response = np.zeros_like(w.rate)
@@ -55,7 +55,7 @@ def solve(w: StepBuffers) -> None:
 
 
 def warm_start(w: StepBuffers) -> None:
-    """Build the batches of the swept constraints, and apply their initial impulses.
+    """Build the batches of the constraints that sweeps solve, and apply the initial impulses.
 
     Initial impulse = impulse of the last substep * kick time / last kick time. A kick time is the time
     over which stage kick applies forces.
@@ -121,7 +121,7 @@ def _sweep_batches(w: StepBuffers, batches: list[ColorBatch], mode: Array) -> Ar
 
 
 def sweep_joints(w: StepBuffers, live: Array) -> Array:
-    """Sweep once over the joints of ``live`` worlds."""
+    """Sweep once over the joints, in the worlds of the mask ``live``."""
     before, w.active = (w.solved, w.twist), live[:, None]
     change = _sweep_batches(w, w.batches, w.mode)
     pick = live[:, None, None]
@@ -130,9 +130,9 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 
 
 def residual(w: StepBuffers) -> Array:
-    """Return the greatest residual of the swept rows in each world (m/s or rad/s).
+    """Return each world's greatest residual (m/s or rad/s) of the rows that sweeps solve.
 
-    For a soft row, the residual is the velocity change that would satisfy this row.
+    For a soft row, the residual is the velocity change that would satisfy the row.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
@@ -245,7 +245,7 @@ def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisS
 
 
 def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, local_row: Array, axis: Array) -> AxisStep:
-    """Compute axis rows without the rigid rows of their constraints (Schur complement)."""
+    """Eliminate the rigid rows of the constraints from the axis rows (Schur complement)."""
     alone = product[:, k, local_row, local_row]
     coupled = np.where(batch.rigid[k], product[:, k, local_row], 0.0)
     impulse = -matvec(batch.inverse[:, k], coupled)

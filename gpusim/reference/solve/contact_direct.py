@@ -104,7 +104,7 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: StepBuffers, worlds: Array, max_sweeps: Array | int) -> None:
-    """Sweep contacts and iterative joints until ``worlds`` converge.
+    """Sweep contacts, and joints that the direct solver does not solve, until ``worlds`` converge.
 
     ``max_sweeps`` is the maximum number of sweeps: an array (num_worlds,), or one number for all worlds.
 

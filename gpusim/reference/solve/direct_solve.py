@@ -82,7 +82,7 @@ class Rows:
         self.floor = MIN_SLOPE[w.real] / self.response
 
     def fill(self, w: StepBuffers, mode: Array) -> None:
-        """Write the axis rows."""
+        """Set the compliances and targets of the axis rows in the modes ``mode``."""
         impulse, slope = w.law.total(mode)
         contact = mode & CONTACT_BITS
         rigid = contact >= STICK
@@ -196,7 +196,7 @@ class Passes:
             self.refreshes[straight] = self.max_refreshes[straight]
 
     def _release(self, w: StepBuffers) -> None:
-        """Set the impulses of joints that the direct solver solves to zero, in the worlds of the mask ``released``."""
+        """Reset the impulses to zero for joints of the direct solver, in the worlds of the mask ``released``."""
         worlds = self.released
         impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
         w.solved = w.solved - impulse
@@ -265,7 +265,7 @@ class System:
 
 
 def solve(w: StepBuffers) -> None:
-    """Compute ``solved``, ``twist`` and ``rate_next``, and keep the factor for stage positions."""
+    """Compute ``solved`` (impulses), ``twist`` and ``rate_next`` (axis rates). Keep the factor for stage positions."""
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
     response = diagonal(t, blocks)
@@ -345,7 +345,7 @@ def _run_passes(w: StepBuffers, system: System, worlds: Array) -> None:
 
 
 def _refresh_bias(w: StepBuffers, hold: Array) -> None:
-    """Refresh the curvature bias from the newest velocities, except in worlds that keep their bias."""
+    """Recompute the curvature bias from the newest velocities, except in the worlds of the mask ``hold``."""
     if hold.all():
         return
     saved = w.bias.copy() if hold.any() or w.topology.swept.any() else None
@@ -427,8 +427,8 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
     """Switch rows that have left their segment of a piecewise linear law to the adjacent segment.
 
-    Switching all rows at once is fast but may cycle. After many switches, a world therefore switches only the row with
-    the lowest index. The least-index rule always terminates (Murty 1974).
+    Switching all rows at once is fast but may cycle. To prevent cycles, the solver switches only the row with the
+    lowest index after many switches in a world. The least-index rule always terminates (Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)

@@ -3,9 +3,9 @@
 In every substep, the direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factorization of the velocity
 solve. C contains the position errors. The correction is linear, so after a rotation by theta, an error of about L
 theta^2 remains. L is a typical lever arm of the model (``usual_lever``, limits.py). Near a singular pose of a loop, a
-tiny error would cause a large rotation, which would open the joints. The solver therefore scales corrections of loops
-to ``theta^2 <= error / L`` (a trust region). The solver repeats the correction with a new factorization of the rigid
-rows at the corrected pose.
+tiny error would cause a large rotation, which would open the joints. The solver therefore scales the rotation theta of
+loop corrections to ``theta^2 <= error / L`` (a trust region). The solver repeats the correction with a new
+factorization of the rigid rows at the corrected pose.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 def redundant(w: StepBuffers) -> Array:
     """Return a mask of the worlds whose loops may have dependent rows, (num_worlds,).
 
-    A world with a weak pivot may have dependent rows. Without axis rows in loops, all worlds may have dependent rows.
+    A world with a weak pivot may have dependent rows. If no loop contains an axis row, all worlds may have dependent
+    rows.
     """
     t = w.topology
     mask: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())

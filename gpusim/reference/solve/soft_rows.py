@@ -33,7 +33,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
     Args:
         w: work arrays of the substep.
         batch: the constraints. On return, the batch has new inverses and axis steps.
-        block: matrices of the rigid rows, (worlds, n, block, block). The batch contains their inverses.
+        block: matrices of the rigid rows, (worlds, n, block, block). ``batch`` contains the inverses of these matrices.
         product: J M^-1 J^T of all rows, (worlds, n, block, block).
     """
     gamma = _compliances(w, batch, product)
@@ -54,7 +54,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def min_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return the responses of axis rows. A small fraction of ``alone`` is the lower bound.
+    """Return the responses of axis rows, with a small fraction of ``alone`` as the lower bound.
 
     ``alone`` contains the responses without the rigid rows.
     """
@@ -110,7 +110,7 @@ def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array
 
 
 def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
-    """Return the residuals of joined rows in their linear laws, for row velocities ``speed``, (worlds, n, block)."""
+    """Return the residuals of the linear laws of joined rows, at row velocities ``speed``, (worlds, n, block)."""
     error = np.zeros_like(speed)
     if not (batch.gamma > 0.0).any():
         return error

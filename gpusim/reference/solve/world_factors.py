@@ -11,7 +11,7 @@ from gpusim.typing import Array
 
 
 def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, response: Array, worlds: Array) -> Factor:
-    """Factor the matrices of ``worlds``."""
+    """Factor the matrix A of the joint rows (factor.py) in the worlds with the indices ``worlds``."""
     blocks, gamma, response = _softened(w, blocks)[worlds], gamma[worlds], response[worlds]
 
     def factored(at: Array) -> Factor:
@@ -27,7 +27,7 @@ def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, response: Array, 
 
 
 def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
-    """Factor the matrices of chosen worlds without axis rows, for stage positions.
+    """Factor the matrices of the rigid rows, without axis rows, in chosen worlds, for stage positions.
 
     With axis rows, friction, limits or stiff springs could prevent the correction of a gap in a loop.
 
