@@ -82,7 +82,7 @@ class BuilderMethods:
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
         label: str | None = None,
     ) -> int:
-        """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``. The gear keeps the initial offset."""
+        """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``."""
 
     def add_hydraulic_circuit(
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
