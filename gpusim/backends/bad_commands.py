@@ -13,7 +13,7 @@ _NAMED = 3
 
 
 class BadCommands:
-    """Writer of the part of a message that lists the non-finite commands of a failed world.
+    """Text for an error message: the non-finite commands of a failed world.
 
     Args:
         model: the model of the simulation.

@@ -1,4 +1,4 @@
-"""Profile a step by stage and by kernel (staged launch) or routine (fused launch)."""
+"""Measure the time of each stage, and of each kernel (staged launch) or routine (fused launch)."""
 
 from __future__ import annotations
 

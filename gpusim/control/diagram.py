@@ -358,7 +358,7 @@ class Diagram(NamesMoved):
             signals: the signals of the simulation by name.
             controls: columns of the commands in the control array, by label.
             dt: step size (s) of the simulation.
-            commands: units of commands, by label, if known.
+            commands: dict from the label of a command to its unit. Commands with an unknown unit are absent.
 
         Raises:
             ModelError: a signal or command is unknown, shapes or units do not match, or the sample period is shorter

@@ -473,7 +473,7 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight of the new value with which a time step of z' = -z/T is exact.
+    """Return the weight theta of the new value for which a theta-method step of z' = -z/T is exact.
 
     ``ratio`` is h/T. The weight is 1/(1 - exp(-r)) - 1/r with r = h/T. The weight rises from 1/2 for small r to 1 for
     large r.

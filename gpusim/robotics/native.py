@@ -165,7 +165,7 @@ class KernelSolver(ABC):
         return columns | starts | {"goal_row": rows}
 
     def _groups(self) -> list[list[int]]:
-        """Return the groups of rows that each velocity affects, in ascending order."""
+        """Return the indices of the row groups that each velocity affects. Each list is in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
         no_velocity = np.zeros(self.tree.freedoms, bool)
 

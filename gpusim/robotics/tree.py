@@ -405,7 +405,7 @@ class Tree(NamesMoved):
         return len(self.locked)
 
     def loops(self, q: Any, v: Any = None) -> tuple[Array, Array, Array]:
-        """Return the residual, Jacobian (worlds, n, freedoms) and drift of joints that close loops, and of couplings.
+        """Return the residual, the Jacobian (worlds, n, freedoms) and the term dJ/dt v of loop joints and couplings.
 
         Residuals of joints are in m (positions) or are sines of angles. Residuals of couplings are in m or rad.
         Residuals and drifts are (worlds, n). The first time derivative of a residual is ``J v``, and the second is ``J

@@ -31,8 +31,8 @@ _DRESSED: list[tuple[str, str]] = [*_VERTEX, ("texcoords", "3f4"), ("color", "4u
 class SceneBuffers:
     """Buffers of a stage. Call :meth:`move` once per frame before :meth:`draw`.
 
-    Attribute locations: 0 position, 1 normal, 2 to 4 rows of the transform, 5 color and opacity, 6 ``Stage.finish``, 7
-    body, 8 texture coordinates, 9 vertex color.
+    Attribute locations: position = 0, normal = 1, rows of the transform = 2, 3, 4, color and opacity = 5,
+    ``Stage.finish`` = 6, body = 7, texture coordinates = 8, vertex color = 9.
 
     Args:
         stage: stage with all drawn objects.

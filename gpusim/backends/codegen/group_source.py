@@ -175,7 +175,7 @@ class _Writer:
             yield _BEHIND[node.name], node.name
 
     def _routines(self, node: Node) -> None:
-        """Add a C++ function for each routine in the wide node ``node``."""
+        """Add a C++ function for each routine in ``node``, which runs for all worlds of a group at once."""
         if self._kind(node) == "":
             return
         for child in node.body:

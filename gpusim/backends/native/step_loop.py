@@ -1,4 +1,7 @@
-"""Loop that runs many steps in one call of the native backend. cuda_kernels/step_loop.cu has the same C structures."""
+"""Loop that runs many steps in one call of the native backend.
+
+The ctypes structures must match the C structures in cuda_kernels/step_loop.cu.
+"""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, warnings: list[tuple[str, str]]) -> Element | None:
-    """Return the root element of XML with errors if all errors are harmless, else None."""
+    """Parse XML that is not well-formed. Return the root element, or None if an error is not harmless."""
     from lxml import etree
 
     try:
