@@ -17,8 +17,8 @@ damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the normal acceleration of the point in the kick, and e the restitution. At the
 start t_n of the substep, the point has the speed u_s = u- + a h_prev/2. The surfaces meet with the speed u_i =
--sqrt(u_s^2 - 2 a gap). After the solve, the point has the speed ``-e u_i - a h/2``. Half a step after the solve, the point has the speed
--e u_i. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
+-sqrt(u_s^2 - 2 a gap). After the solve, the point has the speed ``-e u_i - a h/2``. Half a step after the solve, the
+point has the speed -e u_i. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
 
 Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, the
 point sticks. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the

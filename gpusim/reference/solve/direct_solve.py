@@ -5,8 +5,8 @@
 b is the curvature bias. Limits, friction and saturation use active-set switching (modes.py). Each pass recomputes the
 nonlinear laws at the new velocities. A *refresh* recomputes the curvature bias b. The first pass does not recompute b.
 
-If later passes diverge, the *guard* restores the solution of the first pass. Near a singular pose of a loop, the guard restarts the
-passes with a damped factorization.
+If later passes diverge, the *guard* restores the solution of the first pass. Near a singular pose of a loop, the guard
+restarts the passes with a damped factorization.
 
 Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py).
 """
