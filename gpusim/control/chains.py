@@ -10,15 +10,13 @@ import numpy as np
 
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
-from gpusim.description.joint_kinds import ANGLE, TRANSLATION, joint_type
+from gpusim.control.blocks.kinematics import KINDS
+from gpusim.description.joint_kinds import joint_type
 from gpusim.description.specs import WORLD, JointSpec
 from gpusim.model.coordinates import axis_inertia
 from gpusim.model.model import Model
 from gpusim.transform import Transform
 from gpusim.typing import Array
-
-_KINDS = {ANGLE: "revolute", TRANSLATION: "prismatic"}
-"""Kind of a chain's joint, by type of the joint coordinate."""
 
 
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
@@ -48,7 +46,7 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
                   (("limit_lower", -math.inf), ("limit_upper", math.inf)))  # fmt: skip
         lower, upper = (x if math.isfinite(x) else None for x in limits)
         axis = [float(x) for x in np.asarray(joint.params["columns"])[:, 2]]
-        kind = _KINDS[joint_type(joint.kind).coordinates[0]]
+        kind = KINDS[joint_type(joint.kind).coordinates[0]]
         start = _coordinate(b, joint, kind, axis)
         joints.append(
             {"axis": axis, "kind": kind, "lower": lower, "upper": upper, "label": joint.label, "start": start}
@@ -125,7 +123,7 @@ def _joint_path(b: ModelBuilder, base: str, tip: str) -> tuple[list[int], list[T
         if not coordinates and joint_type(joint.kind).holds:
             next_frame = joint.parent_xform * pose
             continue
-        if len(coordinates) != 1 or coordinates[0] not in _KINDS or "columns" not in joint.params:
+        if len(coordinates) != 1 or coordinates[0] not in KINDS or "columns" not in joint.params:
             rule = f"joint '{joint.label}' is {joint.kind}, neither a hinge nor a slide"
             raise validate.fail(element, rule, "choose ends with only hinges and slides between them")
         ends.append(pose)

@@ -23,12 +23,15 @@ from gpusim.control import units, vectors
 from gpusim.control.block import Block, Context, Kind, Wire, block, check_sizes
 from gpusim.control.parameters import NotNegative, Positive
 from gpusim.control.trace import Num, Number, Trace
+from gpusim.description.joint_kinds import ANGLE, TRANSLATION
 from gpusim.errors import ModelError
 from gpusim.renamed import OF_CHAINS
 from gpusim.rotations import matrix_from_quaternion
 
 PROJECTED = 1e-12
 """Regularization s in the null-space projection, as a fraction of the mean diagonal entry of J J^T."""
+KINDS = {ANGLE: "revolute", TRANSLATION: "prismatic"}
+"""Kinds of the joints of a chain, by type of the joint coordinate."""
 _KNOWN = ("pose", "axis", "kind", "lower", "upper", "label", "start")
 """Keys of the dict that describes a joint of a chain."""
 
@@ -59,7 +62,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
         validate.numbers(element, "pose", joint.get("pose"), 7)
         validate.direction(element, "axis", joint.get("axis"))
         validate.number(element, "start", joint.get("start", 0.0))
-        validate.choice(element, "kind", joint.get("kind"), ("revolute", "prismatic"))
+        validate.choice(element, "kind", joint.get("kind"), tuple(KINDS.values()))
     validate.numbers(element, "tip", tip, 7)
 
 

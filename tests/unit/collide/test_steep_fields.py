@@ -66,7 +66,7 @@ def placed(
 def least_of_triangles(field: Shape, b: Shape, margin: float) -> float:
     ground, turn = Field(field.reference()), field.turn.reshape(3, 3)
     body = Posed(b.reference(), turn.T @ (b.center - field.center), turn.T @ b.turn.reshape(3, 3))
-    (low,), (high,) = bounds(body.shape, body.center[None], body.turn[None])
+    (low,), (high,) = bounds(body.shape, body.center[None], body.rotation[None])
     least = np.inf
     for t in ground.triangles(low[:2] - margin, high[:2] + margin):
         if low[2] > t.corner[:, 2].max() + margin:
