@@ -154,7 +154,7 @@ class Trace:
         return self._known[key]
 
     def num(self, cpp: str, numpy: str, *given: Value | float) -> Num:
-        """Add an operation that returns a number. ``{}`` in the expressions is a placeholder for an operand."""
+        """Add an operation that returns a number. The operands replace the ``{}`` in both expressions, in order."""
         return Num(self, self._make("double", cpp, numpy, given))
 
     def truth(self, cpp: str, numpy: str, *given: Value | float) -> Truth:

@@ -224,11 +224,11 @@ class Runtime:
         if getattr(self.backend.memory, "replays", False):
             rule = "a captured graph cannot use new constraint rows"
             raise validate.fail("Simulation", rule, "write this parameter before Simulation.capture")
-        control = np.array(self.backend.memory.host_control())
+        control = np.array(self.backend.memory.read_control())
         self.model, _ = choose_solvers(model, self.config)
         self._parameters, self.initial = parameters, initial
         self.backend = self._make_backend(self.model, state, parameters)
-        self.backend.memory.host_control()[:] = control
+        self.backend.memory.write_commands(slice(None), control)
         for name in self._added:
             self.backend.memory.register_array(name)
         self._signals, self.compiled = None, {}

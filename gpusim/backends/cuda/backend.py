@@ -107,7 +107,7 @@ class CudaBackend(KernelBackend):
         """Write values of a parameter in chosen worlds on the device (``CudaParameters.write_columns``)."""
         before = self.arguments.tobytes()
         self.parameters.write_columns(name, at, values, worlds)
-        if name in BOUNCING and not self.arguments["bounces"]:
+        if name in BOUNCING:
             self.set_bounces(True)
         self.pass_on(before)
 
