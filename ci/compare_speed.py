@@ -1,6 +1,6 @@
 """Compare the speeds of two checkouts on the native backend, and the speed of MuJoCo.
 
-    python ci/compare_speed.py OLD NEW [--case NAME]... [--turns 7] [--specialize] [--mujoco] [--write FILE]
+    python ci/compare_speed.py OLD NEW [--case NAME]... [--rounds 7] [--specialize] [--mujoco] [--write FILE]
 
 ``OLD`` and ``NEW`` are folders of checkouts. Each case runs in a separate process for each checkout, on one thread. The
 processes run alternately, so other work on the computer slows both checkouts equally. The table contains the median CPU
@@ -160,7 +160,7 @@ def main() -> None:
     parser.add_argument("old", type=Path)
     parser.add_argument("new", type=Path)
     parser.add_argument("--case", action="append")
-    parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--specialize", action="store_true")
     parser.add_argument("--mujoco", action="store_true")
     parser.add_argument("--write", type=Path)
@@ -171,7 +171,7 @@ def main() -> None:
         kinds: list[tuple[Any, str]] = [(options.old, ""), (options.new, "specialize" if options.specialize else "")]
         if options.mujoco and case.partition(":")[0] in PEERS:
             kinds.append((options.new, "mujoco"))
-        rows.append(compare(case, [start(folder.resolve(), case, which) for folder, which in kinds], options.turns))
+        rows.append(compare(case, [start(folder.resolve(), case, which) for folder, which in kinds], options.rounds))
         print(" | ".join(rows[-1]), flush=True)
     lines = [f"| {' | '.join(row + [''] * (len(head) - len(row)))} |" for row in (head, ["---"] * len(head), *rows)]
     text = f"{datetime.date.today()}, {platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n\n"

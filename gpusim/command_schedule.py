@@ -121,8 +121,8 @@ class Schedule:
     def _holds(self, start: float, stop: float) -> bool:
         """Return True if ``start`` and ``stop`` (s) are in one interval of the table with a constant value."""
         if self.period is not None:
-            turns = math.floor(start / self.period)
-            start, stop = start % self.period, stop - turns * self.period
+            cycles = math.floor(start / self.period)
+            start, stop = start % self.period, stop - cycles * self.period
             if stop > self.period:
                 return False
         i = bisect.bisect_right(self._times, start)
@@ -133,8 +133,8 @@ class Schedule:
     def _integral(self, t: float) -> float:
         if self.period is None:
             return self._table_integral(t)
-        turns = math.floor(t / self.period)
-        return turns * self._table_integral(self.period) + self._table_integral(t - turns * self.period)
+        cycles = math.floor(t / self.period)
+        return cycles * self._table_integral(self.period) + self._table_integral(t - cycles * self.period)
 
     def _table_integral(self, t: float) -> float:
         """Return the integral of the table up to the time ``t`` (s), without repetitions."""

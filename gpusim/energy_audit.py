@@ -96,7 +96,7 @@ class EnergyAudit:
         self.sim = sim
         self._works: Powers = {}
         self._first: tuple[Array, Array] | None = None
-        self._gained = self._lost = self._most = np.zeros(sim.num_worlds)
+        self._gained = self._lost = self._max_change = np.zeros(sim.num_worlds)
         self._last: _Kick | None = None
 
     def step(self) -> None:
@@ -112,25 +112,25 @@ class EnergyAudit:
         kick = _Kick(self.sim)
         if self._first is None:
             self._first = kick.kinetic, kick.potential
-        works, gained, lost, most = self._with(kick)
+        works, gained, lost, max_change = self._with(kick)
         kinetic, potential = kick.kinetic - self._first[0], kick.potential - self._first[1]
-        return EnergyBalance(kinetic, potential, works, np.max([gained, lost, most], axis=0))
+        return EnergyBalance(kinetic, potential, works, np.max([gained, lost, max_change], axis=0))
 
     def _take(self, kick: _Kick) -> None:
         if self._first is None:
             self._first = kick.kinetic, kick.potential
-        self._works, self._gained, self._lost, self._most = self._with(kick)
+        self._works, self._gained, self._lost, self._max_change = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
         """Return the works by entry, the added and the removed energy, and the maximum change of the kinetic energy."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
-        most = np.maximum(self._most, np.abs(kick.kinetic - self._first[0]))
+        max_change = np.maximum(self._max_change, np.abs(kick.kinetic - self._first[0]))
         if self._last is not None:
             for name, work in kick.since(self._last, self._last.parts(self.sim)).items():
                 works[name] = works.get(name, 0.0) + work
                 gained, lost = gained + np.maximum(work, 0.0), lost + np.maximum(-work, 0.0)
-        return works, gained, lost, most
+        return works, gained, lost, max_change
 
 
 class _Kick:

@@ -78,6 +78,7 @@ MOVED = {
     "gpusim.sensors.energy_audit": "gpusim.energy_audit",
     "gpusim.sensors.signal": "gpusim.signals.signal",
     "gpusim.sensors.table": "gpusim.signals.table",
+    "BoomArm.places": "BoomArm.poses",
     "Diagram.most_rate": "Diagram.max_rate",
     "Simulation.changed": "Simulation.invalidate",
     "Simulation.emergency_stop": "Simulation.override",
@@ -96,11 +97,13 @@ OF_ACTUATORS = {
     "contribute": "evaluate",
     "couple": "evaluate_coupled",
     "curved": "nonlinear",
+    "placed": "completed",
     "recouple": "relinearize_coupled",
     "refresh": "relinearize",
     "steering": "ui_hints",
+    "turns": "rotational",
 }
-"""Old and new names of methods of actuator kinds."""
+"""Old and new names of methods and attributes of actuator kinds."""
 
 OF_CHAINS = {"place": "pose", "slide": "prismatic", "turn": "revolute"}
 """Old and new names in the description of a chain's joint (``gpusim.control.chain``): the pose key and the joint

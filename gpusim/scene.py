@@ -200,19 +200,19 @@ def _converted(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 class Range:
     """Allowed values of a scene parameter, as an annotation: ``Annotated[float, Range(0.0, 1.0)]``.
 
-    A value v is allowed if least <= v <= most and above < v < below.
+    A value v is allowed if minimum <= v <= maximum and above < v < below.
     """
 
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
     above: float | None = None
     below: float | None = None
 
     def check(self, value: float, what: str) -> None:
         """Raise a ModelError if ``value`` is out of range. ``what`` is the name of the value in the error."""
         rules = {
-            "at least": (self.least, operator.ge), "above": (self.above, operator.gt),
-            "at most": (self.most, operator.le), "below": (self.below, operator.lt),
+            "at least": (self.minimum, operator.ge), "above": (self.above, operator.gt),
+            "at most": (self.maximum, operator.le), "below": (self.below, operator.lt),
         }  # fmt: skip
         limits = {words: (limit, holds) for words, (limit, holds) in rules.items() if limit is not None}
         if not all(holds(value, limit) for limit, holds in limits.values()):

@@ -88,12 +88,14 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
-def count(element: str, name: str, value: Any, least: int = 1, most: int | None = None) -> int:
-    """Return a whole number from ``least`` to ``most``."""
+def count(element: str, name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
+    """Return a whole number from ``minimum`` to ``maximum``."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least or (most is not None and value > most):
-        bounds, fix = (f"of at least {least}", "or more") if most is None else (f"from {least} to {most}", f"to {most}")
-        raise fail(element, f"{name} = {value!r} must be a whole number {bounds}", f"give {least} {fix}")
+    if not whole or value < minimum or (maximum is not None and value > maximum):
+        bounds, fix = f"from {minimum} to {maximum}", f"to {maximum}"
+        if maximum is None:
+            bounds, fix = f"of at least {minimum}", "or more"
+        raise fail(element, f"{name} = {value!r} must be a whole number {bounds}", f"give {minimum} {fix}")
     return int(value)
 
 
@@ -125,22 +127,22 @@ def choice(element: str, name: str, value: Any, known: Collection[str]) -> None:
         raise fail(element, f"{name} = {value!r} is unknown", f"give one of {', '.join(map(repr, known))}")
 
 
-def up_to(element: str, name: str, value: float, longest_name: str, most: float, unit: str = "") -> None:
-    """Check that a number is at most ``most``. ``longest_name``: name of the argument that sets ``most``."""
-    if value > most:
-        shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, most))
+def up_to(element: str, name: str, value: float, longest_name: str, maximum: float, unit: str = "") -> None:
+    """Check that a number is at most ``maximum``. ``longest_name``: name of the argument that sets ``maximum``."""
+    if value > maximum:
+        shown, bound = (f"{x:g}{f' {unit}' if unit else ''}" for x in (value, maximum))
         raise fail(element, f"{name} = {shown} is above {longest_name} = {bound}", f"give a greater {longest_name}")
 
 
-def name_list(element: str, given: str | Iterable[str], least: int = 0) -> list[str]:
+def name_list(element: str, given: str | Iterable[str], minimum: int = 0) -> list[str]:
     """Return names or wildcards as a list.
 
     Raises:
-        ModelError: there are fewer than ``least`` names, or a value is not a name.
+        ModelError: there are fewer than ``minimum`` names, or a value is not a name.
     """
     several = isinstance(given, Iterable) and not isinstance(given, str) and getattr(given, "ndim", 1) > 0
     names: list[Any] = list(given) if several else [given]
-    if len(names) < least or not all(isinstance(name, str) for name in names):
+    if len(names) < minimum or not all(isinstance(name, str) for name in names):
         hint = "give a name, a wildcard or a list of them, such as ['*']"
         raise fail(element, f"{given!r} is not a list of names", hint)
     return names

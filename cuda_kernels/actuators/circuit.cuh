@@ -217,8 +217,8 @@ GPUSIM_SHARED void advance_circuit(const World& w, int k) {
     if (is_cavitating) solve_cavitating_balance(w, k, b, p, error, w.oil_circuit_matrix() + k * MAX_OIL_NODES * MAX_OIL_NODES);
     for (int n = 0; n < w.oil_node_count(); ++n)
         if (int(w.oil_node_circuit(n)) == k) {
-            w.oil_node_pressure(n) = stored(p[int(w.oil_node_place(n))]);
-            w.oil_node_void(n) = stored(w.h * error[int(w.oil_node_place(n))]);
+            w.oil_node_pressure(n) = stored(p[int(w.oil_node_index(n))]);
+            w.oil_node_void(n) = stored(w.h * error[int(w.oil_node_index(n))]);
             watch_void(w, w.oil_node_void(n), n);
         }
     StoreFlow store = {p, 0.0};

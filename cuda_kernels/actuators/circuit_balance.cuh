@@ -12,7 +12,7 @@ struct Consumer {
     int number, cylinder, node[2];
     double area[2];
 };
-GPUSIM_FN int index_in_circuit(const World& w, double node) { return int(w.oil_node_place(int(node))); }
+GPUSIM_FN int index_in_circuit(const World& w, double node) { return int(w.oil_node_index(int(node))); }
 GPUSIM_SHARED void consumer_at(const World& w, int k, int row, Consumer& c) {
     for (c.number = 0; c.number < w.oil_cylinder_count(); ++c.number)
         if (int(w.oil_cylinder_circuit(c.number)) == k && int(w.oil_cylinder_row(c.number)) == row) break;
@@ -128,7 +128,7 @@ GPUSIM_SHARED void start_balance(const World& w, int k, Balance& b) {
     double volume[MAX_OIL_NODES], bulk[MAX_OIL_NODES];
     for (int n = 0; n < w.oil_node_count(); ++n) {
         if (int(w.oil_node_circuit(n)) != k) continue;
-        const int at = int(w.oil_node_place(n));
+        const int at = int(w.oil_node_index(n));
         b.nodes = max_(b.nodes, at + 1);
         b.pressure[at] = w.oil_node_pressure(n);
         b.fixed[at] = w.oil_node_fixed(n) > 0.5;

@@ -28,7 +28,7 @@ GPUSIM_SHARED void drag_push(const World& w, int n, double* force, double* torqu
     const int body = w.drag_axis()[n];
     const double size[3] = {w.drag_size_x(n), w.drag_size_y(n), w.drag_size_z(n)};
     const double wind[3] = {w.drag_wind_x(n), w.drag_wind_y(n), w.drag_wind_z(n)};
-    const double q[4] = {w.drag_turn_x(n), w.drag_turn_y(n), w.drag_turn_z(n), w.drag_turn_w(n)};
+    const double q[4] = {w.drag_rotation_x(n), w.drag_rotation_y(n), w.drag_rotation_z(n), w.drag_rotation_w(n)};
     const double density = w.drag_density(n), viscosity = w.drag_viscosity(n), kick = kick_time(w);
     double box_rotation[9], box[9], last[6], change[6], inverse[9], v[6], ahead[6], box_force[3], box_torque[3];
     matrix_from_quaternion(q, box_rotation);

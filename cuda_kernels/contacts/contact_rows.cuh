@@ -240,7 +240,7 @@ template <class N> struct PointInputs {
     real moving_velocity;    // normal velocity below which a point counts as moving (m/s)
 };
 template <class N> GPUSIM_FN N rotation_scale(const World& w, const N* rates) {
-    const N ratio = real(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(dot3(rates, rates), dot3(rates + 3, rates + 3));
+    const N ratio = real(w.h * w.h / (ROTATION_LIMIT * ROTATION_LIMIT)) * max_(dot3(rates, rates), dot3(rates + 3, rates + 3));
     const N square = ratio * ratio, one = Every<N>::of(real(1));
     return one / (square * square + one);
 }

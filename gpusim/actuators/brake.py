@@ -41,7 +41,7 @@ class Brake(JointActuator):
     kernel_file: ClassVar[str] = "brake.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     prefix: ClassVar[str] = "brake"
-    turns: ClassVar[bool] = True
+    rotational: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("command",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("torque", "N m", "maximum torque (N on a translation)"),

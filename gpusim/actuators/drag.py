@@ -48,14 +48,14 @@ class Drag(ActuatorType):
         Parameter("viscosity", "Pa s", "viscosity of the fluid"),
         *(Parameter(f"wind_{c}", "m/s", f"{c} component of the fluid's velocity, world frame") for c in _XYZ),
         *(Parameter(f"size_{c}", "m", f"edge {c} of the box") for c in _XYZ),
-        *(Parameter(f"turn_{c}", "-", f"{c} of the box's orientation in the body frame", signal=False) for c in "xyzw"),
+        *(Parameter(f"rotation_{c}", "-", f"{c} of the box's orientation on the body", signal=False) for c in "xyzw"),
     )
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
         """Return the index of the body, because drag does not act on a joint coordinate."""
         return int(spec.params["body"])
 
-    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+    def completed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """Compute the box from the body's mass and inertia if ``size`` is not given."""
         body = bodies[spec.params["body"]]
         size, rotation = np.array([spec.params[f"size_{c}"] for c in _XYZ]), Transform()
@@ -65,7 +65,7 @@ class Drag(ActuatorType):
             rotation = Transform.from_matrix(axes)
             size = np.sqrt(np.maximum(6.0 / body.mass * (moments.sum() - 2.0 * moments), 0.0))
         sizes = {f"size_{c}": float(size[k]) for k, c in enumerate(_XYZ)}
-        orientation = {f"turn_{c}": float(rotation.rotation[k]) for k, c in enumerate("xyzw")}
+        orientation = {f"rotation_{c}": float(rotation.rotation[k]) for k, c in enumerate("xyzw")}
         return replace(spec, params=orientation | spec.params | sizes)
 
     def check(self, group: Group) -> None:
@@ -75,7 +75,7 @@ class Drag(ActuatorType):
     def push(self, group: Group, work: StepBuffers) -> None:
         """Add the force at the center of mass, and the torque."""
         p, bodies = group.params, group.axis
-        rotation = rotations.matrix_from_quaternion(_stack_components(p, "turn", "xyzw"))
+        rotation = rotations.matrix_from_quaternion(_stack_components(p, "rotation", "xyzw"))
         box = np.matmul(np.asarray(work.rotation_real[:, bodies], np.float64), rotation)
         size, wind = _stack_components(p, "size"), _stack_components(p, "wind")
         i, j = size[..., [1, 2, 0]], size[..., [2, 0, 1]]

@@ -70,7 +70,7 @@ class Force(ActuatorType):
         Reading("scale", "-", "factor of the force and the torque", read_scale, "*out = w.force_scale_now(i);"),
     )
 
-    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+    def completed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """Return the actuator, with the point relative to the center of mass."""
         com = bodies[spec.params["body"]].com
         point = {f"point_{c}": spec.params[f"point_{c}"] - com[k] for k, c in enumerate(_XYZ)}

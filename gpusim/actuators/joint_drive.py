@@ -57,7 +57,7 @@ class JointDrive(JointActuator):
     clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "joint_drive.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
-    turns: ClassVar[bool] = True
+    rotational: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Return the initial target for a position command, and 0 for any other command."""

@@ -58,7 +58,7 @@ class PrescribedMotion(JointActuator):
 
     name: ClassVar[str] = "motion"
     prefix: ClassVar[str] = "motion"
-    turns: ClassVar[bool] = True
+    rotational: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "prescribed_motion.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "advance")
     jumps_from: ClassVar[float] = JUMP_SPEED
@@ -94,13 +94,14 @@ class PrescribedMotion(JointActuator):
         ends = value - math.pi, value + math.pi
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
-    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+    def completed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """Return the actuator with the gain D of the impulse D (u* - u), from the mass or inertia of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         positions = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0
         inertia = sum(float(np.trace(body.inertia)) for body in bodies if not body.kinematic) + mass * size * size
-        return replace(spec, params=spec.params | {"slope": STIFFNESS * (inertia if spec.params["turns"] else mass)})
+        resistance = inertia if spec.params["rotational"] else mass
+        return replace(spec, params=spec.params | {"slope": STIFFNESS * resistance})
 
     def _jerk(self, group: Group, work: Any) -> Array:
         """Return the jerk j (m/s3 or rad/s3) in the first substep of a step."""
@@ -204,6 +205,6 @@ def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 
         "joint": checked,
         "axis": axis,
         "position": validate.number(element, "position", position),
-        "turns": kind not in (TRANSLATION, DISTANCE),
+        "rotational": kind not in (TRANSLATION, DISTANCE),
     }
     return self.add_actuator("motion", label, params)

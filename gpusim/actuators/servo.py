@@ -68,7 +68,7 @@ class Servo(JointActuator):
     kernel_file: ClassVar[str] = "servo.cuh"
     kernel: ClassVar[tuple[str, ...]] = ("evaluate",)
     prefix: ClassVar[str] = "servo"
-    turns: ClassVar[bool] = True
+    rotational: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("target",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "position gain (N/m on a translation)"),

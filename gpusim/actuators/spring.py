@@ -123,7 +123,7 @@ class TorsionSpring(JointActuator, Spring):
     """Spring-damper on a joint coordinate."""
 
     name: ClassVar[str] = "torsion_spring"
-    turns: ClassVar[bool] = True
+    rotational: ClassVar[bool] = True
     picture: ClassVar[str | None] = "torsion_coil"
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "spring constant"),

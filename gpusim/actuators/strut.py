@@ -246,7 +246,7 @@ class JointStrut(JointActuator, Strut):
     """Spring, damper and stops on a joint coordinate."""
 
     name: ClassVar[str] = "joint_strut"
-    turns: ClassVar[bool] = True
+    rotational: ClassVar[bool] = True
     picture: ClassVar[str | None] = "torsion_coil"
     parameters: ClassVar[tuple[Parameter, ...]] = _parameters(rotational=True)
     readings: ClassVar[tuple[Reading, ...]] = _readings(

@@ -117,12 +117,12 @@ def check_options(options: dict[str, Any]) -> None:
         UnknownNameError: the launch mode is unknown.
     """
     use_staged("auto" if options.get("launch") is None else options["launch"], 0)
-    for name, least in (("threads", 1), ("device", 0)):
+    for name, minimum in (("threads", 1), ("device", 0)):
         value = options.get(name)
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and not (whole and value >= least):
-            rule = f"{name} = {value!r} must be a whole number of at least {least}"
-            raise validate.fail("Simulation", rule, f"give {least} or more, or None")
+        if value is not None and not (whole and value >= minimum):
+            rule = f"{name} = {value!r} must be a whole number of at least {minimum}"
+            raise validate.fail("Simulation", rule, f"give {minimum} or more, or None")
         if value is not None:
             options[name] = int(value)  # ctypes does not accept NumPy numbers
     for name in ("fast", "specialize"):

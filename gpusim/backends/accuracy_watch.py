@@ -110,8 +110,8 @@ class AccuracyWatch:
             return f"; give more iterations: SolverConfig(iterations={2 * c.iterations})"
         still = ", because joints with limits or friction kept switching"
         if self._contacts:
-            smaller = f"give a smaller step, SolverConfig(substeps={2 * c.substeps}) or less dt"
-            return f"{still} together with contacts; {smaller}: more iterations do not always help"
+            hint = f"give a smaller step, SolverConfig(substeps={2 * c.substeps}) or less dt"
+            return f"{still} together with contacts; {hint}: more iterations do not always help"
         more = MORE_SWITCHES * (c.iterations + 2 * self._axes)
         return f"{still}; give more iterations: SolverConfig(iterations={more})"
 
@@ -135,7 +135,7 @@ class AccuracyWatch:
         """Return a message about the prescribed motion that jumped."""
         group = next(g for g in self._groups if g.type.jumps_from)
         spec = group.specs[constraint_of(way)]
-        joint, unit = self._model.joints[spec.params["joint"]], "rad" if spec.params["turns"] else "m"
+        joint, unit = self._model.joints[spec.params["joint"]], "rad" if spec.params["rotational"] else "m"
         return (
             f"{spec.element} moved {joint.element} by {way:.3g} {unit} in one step to reach its path, faster than "
             f"{group.type.jumps_from:g} {unit}/s; start the joint on the path, and write the path's velocity with its "

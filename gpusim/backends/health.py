@@ -72,15 +72,15 @@ class Quarantine:
         for array, good_array, name in kept:
             if array.dtype.kind != "f" or array.shape != good_array.shape:
                 continue
-            most = min(GREATEST, 1e-8 * float(np.finfo(array.dtype).max))
+            limit = min(GREATEST, 1e-8 * float(np.finfo(array.dtype).max))
             with np.errstate(over="ignore", invalid="ignore"):
-                if np.abs(array).sum() < most:
+                if np.abs(array).sum() < limit:
                     continue
             # This comparison is False for NaN.
-            wrong = (~(np.abs(array) < most) & (np.abs(good_array) < most)).reshape(len(bad), -1).any(axis=1)
+            wrong = (~(np.abs(array) < limit) & (np.abs(good_array) < limit)).reshape(len(bad), -1).any(axis=1)
             for world in np.flatnonzero(wrong & ~bad & ~self.stopped):
                 time = float(self._good.arrays["time"][world])
-                self._stop(int(world), f"the state's {name} is not finite or above {most:g} after t = {time:.6g} s")
+                self._stop(int(world), f"the state's {name} is not finite or above {limit:g} after t = {time:.6g} s")
             bad |= wrong
         if bad.any():
             state.restore(self._good, np.flatnonzero(bad))
@@ -234,14 +234,14 @@ class CapacityWatch:
 
     def report(self) -> list[str]:
         """Return one line for every world that lost pairs."""
-        most = self.backend.memory.read_state().arrays["pair_peak"]
-        return [capacity_message(int(most[w]), self.max_pairs, int(w)) for w in np.flatnonzero(self.full)]
+        peak = self.backend.memory.read_state().arrays["pair_peak"]
+        return [capacity_message(int(peak[w]), self.max_pairs, int(w)) for w in np.flatnonzero(self.full)]
 
     def _message(self, worlds: Array) -> str:
-        most = self.backend.memory.read_state().arrays["pair_peak"]
-        worst = int(worlds[np.argmax(most[worlds])])
+        peak = self.backend.memory.read_state().arrays["pair_peak"]
+        worst = int(worlds[np.argmax(peak[worlds])])
         others = f" ({worlds.size - 1} more worlds ran out too)" if worlds.size > 1 else ""
-        return capacity_message(int(most[worst]), self.max_pairs, worst) + others
+        return capacity_message(int(peak[worst]), self.max_pairs, worst) + others
 
 
 # A health word of the kernels is code * INDICES + index + 1 (cuda_kernels/health.cuh).

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusim.errors import ModelError
 
-LEAST = {
+MIN_VERSIONS = {
     "numpy": "2.2",
     "scipy": "1.13",
     "matplotlib": "3.8",
@@ -29,6 +29,6 @@ def check_numpy() -> None:
     Raises:
         ModelError: NumPy is too old.
     """
-    least = LEAST["numpy"]
-    if version_key(np.__version__) < version_key(least):
-        raise ModelError(f"NumPy {np.__version__} is older than {least}; update it: pip install 'numpy>={least}'")
+    minimum = MIN_VERSIONS["numpy"]
+    if version_key(np.__version__) < version_key(minimum):
+        raise ModelError(f"NumPy {np.__version__} is older than {minimum}; update it: pip install 'numpy>={minimum}'")

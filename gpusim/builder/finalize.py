@@ -55,7 +55,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
     builder.sensors = [with_shapes(s, builder) for s in builder.sensors]
     builder.shapes = with_mesh_seams(shapes_with_bits(builder.shapes, group_rules))
     builder.bodies = complete_bodies(builder)
-    builder.actuators = [actuator_type(s.kind).placed(s, builder.bodies) for s in builder.actuators]
+    builder.actuators = [actuator_type(s.kind).completed(s, builder.bodies) for s in builder.actuators]
     _check_joints(builder)
     for kind, actuators in _by_kind(builder.actuators).items():
         actuator_type(kind).check_model(actuators, builder)

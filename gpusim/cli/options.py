@@ -139,10 +139,10 @@ def check(options: RunOptions) -> None:
     """
     check_duration(options.duration)
     _positive("--dt", options.dt, "0.001")
-    _at_least("--substeps", options.substeps, 1)
-    _at_least("--iterations", options.iterations, 1)
-    _at_least("--num-worlds", options.num_worlds, 1)
-    _at_least("--seed", options.seed, 0)
+    _check_minimum("--substeps", options.substeps, 1)
+    _check_minimum("--iterations", options.iterations, 1)
+    _check_minimum("--num-worlds", options.num_worlds, 1)
+    _check_minimum("--seed", options.seed, 0)
     parameters = options.parameters()
     options.signal_patterns()
     _check_rate(options)
@@ -231,7 +231,7 @@ def _positive(option: str, value: float | None, example: str) -> None:
         raise OptionError(f"{option} {rule}; give e.g. {option} {example}")
 
 
-def _at_least(option: str, value: int | None, minimum: int) -> None:
+def _check_minimum(option: str, value: int | None, minimum: int) -> None:
     if value is not None and value < minimum:
         raise OptionError(f"{option} must be at least {minimum}, got {value}; give e.g. {option} {max(minimum, 1)}")
 

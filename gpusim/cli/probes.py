@@ -25,7 +25,7 @@ from gpusim.backends.cuda.link import LIBRARIES
 from gpusim.backends.cuda.nvrtc import load_nvrtc
 from gpusim.backends.native.backend import thread_count
 from gpusim.backends.native.compile import build_native, find_compiler
-from gpusim.backends.requirements import LEAST, version_key
+from gpusim.backends.requirements import MIN_VERSIONS, version_key
 from gpusim.compile_cache import CompileError, cache_folder
 
 TIMEOUT = 60.0
@@ -109,7 +109,7 @@ class Finding:
 def probe_computer() -> list[Finding]:
     """Check all software and hardware that ``gpusim run`` needs or can use."""
     python = Finding("Python", sys.version_info >= (3, 10), f"{platform.python_version()} at {sys.executable}")
-    packages = [probe_package(name) for name in LEAST]
+    packages = [probe_package(name) for name in MIN_VERSIONS]
     others = [probe_compiler(), probe_openmp(), probe_cache(), probe_driver(), probe_cupy(), probe_nvrtc()]
     return [python, *packages, *others]
 
@@ -147,8 +147,8 @@ def probe_package(name: str, purpose: str = "", hint: str = "", module: str = ""
         hint: how to install the package, by default ``pip install --upgrade`` with the distribution's name.
         module: name of the module to import, by default the name of the distribution.
     """
-    minimum = LEAST.get(name, "0")
-    hint = hint or ("pip install --upgrade " + (f'"{name}>={minimum}"' if name in LEAST else name))
+    minimum = MIN_VERSIONS.get(name, "0")
+    hint = hint or ("pip install --upgrade " + (f'"{name}>={minimum}"' if name in MIN_VERSIONS else name))
     try:
         found = version(name)
         if version_key(found) < version_key(minimum):

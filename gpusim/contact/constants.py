@@ -16,8 +16,8 @@ OVERFLOW, NO_CONTACT, ARTICULATED = -1, -2, -3
 # Fraction of a sticking point's slip that each substep corrects.
 SLIP_SHARE = 0.2
 # The bias contains the velocity change due to rotations in half a step. The velocity change fades out for rotations
-# above TURN_LIMIT (rad per step).
-TURN_LIMIT = 0.5
+# above ROTATION_LIMIT (rad per step).
+ROTATION_LIMIT = 0.5
 # A point slides if the friction exceeds SLIDING_SHARE times the friction limit.
 SLIDING_SHARE = 1.0 - 1e-5
 # Fraction of the penetration that each substep corrects.

@@ -54,7 +54,7 @@ LINE_REFERENCES: Mapping[str, Reference] = {
 }
 """Parameters that refer to bodies and points, for kinds that act between two points."""
 ON_TRAVELS = {"rad": "m", "rad/s": "m/s", "N m": "N", "N m/rad": "N/m", "N m s/rad": "N s/m", "rad/s3": "m/s3"}
-"""Translational unit for each rotational unit. On a translational coordinate, kinds with ``turns`` use these units."""
+"""Translational unit for each rotational unit, for ``rotational`` kinds that act on a translational coordinate."""
 JOINT_REFERENCES: Mapping[str, Reference] = {"joint": JOINT, "axis": AS_IS}
 """Parameters that refer to a joint and an axis of the joint, for kinds that act on a joint coordinate."""
 
@@ -317,7 +317,7 @@ class ActuatorType:
     (kick)."""
     extra: ClassVar[bool] = False
     """True if kernels omit the kind's code in models without actuators of this kind."""
-    turns: ClassVar[bool] = False
+    rotational: ClassVar[bool] = False
     """True if parameters and readings have rotational units. For a translational axis, m and N replace rad and N m."""
     kernel_file: ClassVar[str] = ""
     """File in cuda_kernels/actuators/ that defines the kind's functions ``<name>_<function>``."""
@@ -360,7 +360,7 @@ class ActuatorType:
         value = self.default_command(spec, name)
         return UiHints(lower=min(-1.0, value), upper=max(1.0, value), limited=False)
 
-    def placed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
+    def completed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
         """Return a copy of the actuator with additional parameters that depend on the masses of bodies."""
         return spec
 

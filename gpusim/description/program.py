@@ -34,13 +34,13 @@ class Tuned:
 
     Attributes:
         at: index of the parameter.
-        least, most: lower and upper bound. If ``above`` is True, ``least`` itself is not a valid value.
+        minimum, maximum: lower and upper bound. If ``above`` is True, ``minimum`` itself is not a valid value.
         unit, doc: unit and description for users.
     """
 
     at: int
-    least: float = -math.inf
-    most: float = math.inf
+    minimum: float = -math.inf
+    maximum: float = math.inf
     above: bool = False
     unit: str = "-"
     doc: str = "parameter of a block"
@@ -51,16 +51,16 @@ class Tuned:
         Raises:
             ModelError: a value is out of range.
         """
-        below = values <= self.least if self.above else values < self.least
-        wrong = below | (values > self.most)
+        below = values <= self.minimum if self.above else values < self.minimum
+        wrong = below | (values > self.maximum)
         if wrong.any():
             value = float(values[wrong][0])
-            if value > self.most:
-                rule, hint = f"{value:g} is above {self.most:g}", f"write {self.most:g} at most"
+            if value > self.maximum:
+                rule, hint = f"{value:g} is above {self.maximum:g}", f"write {self.maximum:g} at most"
             elif self.above:
-                rule, hint = f"{value:g} is not above {self.least:g}", f"write more than {self.least:g}"
+                rule, hint = f"{value:g} is not above {self.minimum:g}", f"write more than {self.minimum:g}"
             else:
-                rule, hint = f"{value:g} is below {self.least:g}", f"write {self.least:g} at least"
+                rule, hint = f"{value:g} is below {self.minimum:g}", f"write {self.minimum:g} at least"
             raise validate.fail(f"signal '{name}'", rule, hint)
 
 

@@ -328,7 +328,7 @@ def add_arm_cylinders(
         element = f"cylinder '{arm.label_prefix}{c.label}'"
         areas, back = c.areas(element), validate.not_negative(element, "back_pressure", c.back_pressure)
         pressure = holding_pressures(push[c.label], areas, back) if hold else (back, back)
-        poses = arm.places()
+        poses = arm.poses()
         pins = [locate(poses[part], complex(*pin)) for part, pin in zip((c.start, c.end), c.pins, strict=True)]
         ends = [arm.world(b, pin).position for pin in pins]
         consumer = pack.circuit.add_cylinder(
@@ -356,7 +356,7 @@ def _add_ram(arm: BoomArm, c: ArmCylinder) -> float:
         raise validate.fail(element, f"pins = {c.pins!r} are not two pins", "give ((x, z), (x, z)) on both parts")
     pins = [complex(*validate.numbers(element, "pin", pin, 2)) for pin in c.pins]
     ram = Ram(c.label, c.start, c.end, (pins[0], pins[1]))
-    poses = arm.places()
+    poses = arm.poses()
     distance = abs(locate(poses[c.end], pins[1]) - locate(poses[c.start], pins[0]))
     stroke = validate.positive(element, "stroke", c.stroke)
     if c.extension is not None and c.retracted is not None:

@@ -30,6 +30,7 @@ from gpusim.machines.planar_arm import (
     PointForce,
     locate,
 )
+from gpusim.renamed import NamesMoved
 from gpusim.transform import Transform
 from gpusim.typing import Array, Vector
 
@@ -98,7 +99,7 @@ class Link:
 
 
 @dataclass
-class BoomArm:
+class BoomArm(NamesMoved):
     """An arm from :func:`add_boom_arm`. You can add linkages and cylinders to the arm.
 
     Attributes:
@@ -126,27 +127,27 @@ class BoomArm:
         return f"arm '{self.label_prefix}{next(iter(self.links))}'"
 
     def static(
-        self, turns: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
+        self, angles: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
     ) -> ArmStatic:
         """Compute the cylinder forces that balance ``forces`` and the weights of all parts, by virtual work.
 
         Args:
-            turns: dict from link names to joint angles (rad), zero by default.
+            angles: dict from link names to joint angles (rad), zero by default.
             forces: forces as tuples (part name, point, force), with the point (x, z) (m) in the part's frame and the
                 force (x, z) (N) in the arm's frame.
 
         Raises:
             ModelError: a part does not exist, a hinge has no cylinder, or a linkage cannot reach the pose.
         """
-        values, checked_forces = self._angles(turns), [self._checked_force(one) for one in forces]
+        values, checked_forces = self._angles(angles), [self._checked_force(one) for one in forces]
         try:
             return self.mechanism.static(self.element, values, checked_forces)
         except NotClosed:
             raise self._not_closed(values) from None
 
-    def point(self, part: str, point: tuple[float, float], turns: Mapping[str, float] | None = None) -> Array:
-        """Convert a part's point (x, z) (m) to the base's frame (3,), at joint angles ``turns`` (rad)."""
-        found = locate(self.places(turns)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
+    def point(self, part: str, point: tuple[float, float], angles: Mapping[str, float] | None = None) -> Array:
+        """Convert a part's point (x, z) (m) to the base's frame (3,), at joint angles ``angles`` (rad)."""
+        found = locate(self.poses(angles)[self.part(part)], complex(*validate.numbers(self.element, "point", point, 2)))
         return self.frame.apply((found.real, 0.0, found.imag))
 
     def part(self, name: Any) -> str:
@@ -156,9 +157,9 @@ class BoomArm:
             raise validate.fail(self.element, f"has no part {name!r}", f"give one of {known}")
         return str(name)
 
-    def places(self, turns: Mapping[str, float] | None = None) -> dict[str, PlanarPose]:
-        """Return every part's origin and x axis as complex numbers x + iz, at joint angles ``turns`` (rad)."""
-        values = self._angles(turns)
+    def poses(self, angles: Mapping[str, float] | None = None) -> dict[str, PlanarPose]:
+        """Return every part's origin and x axis as complex numbers x + iz, at joint angles ``angles`` (rad)."""
+        values = self._angles(angles)
         try:
             return self.mechanism.poses(values)
         except NotClosed:
@@ -168,12 +169,12 @@ class BoomArm:
         rule = f"its linkage does not close at angles of {np.round(angles, 4).tolist()} rad"
         return validate.fail(self.element, rule, "give angles within its limits")
 
-    def _angles(self, turns: Mapping[str, float] | None) -> Array:
-        for name in turns or {}:
+    def _angles(self, angles: Mapping[str, float] | None) -> Array:
+        for name in angles or {}:
             if name not in self.joints:
                 known = ", ".join(f"'{link}'" for link in self.joints)
                 raise validate.fail(self.element, f"has no link {name!r}", f"give angles of {known}")
-        return np.array([validate.number(self.element, "turn", (turns or {}).get(name, 0.0)) for name in self.joints])
+        return np.array([validate.number(self.element, "angle", (angles or {}).get(name, 0.0)) for name in self.joints])
 
     def _checked_force(self, value: Any) -> PointForce:
         if not isinstance(value, tuple | list) or len(value) != 3:
@@ -283,7 +284,7 @@ def add_bucket_linkage(
     _check_loop(element, loop, arm.links[carrier].length, bucket)
     _add_link(b, arm, bucket, carrier, complex(arm.links[carrier].length))
     arm.mechanism.loops.append(loop)
-    poses = arm.places()
+    poses = arm.poses()
     for name, length, mass in zip(names, lengths, (rocker_mass, link_mass), strict=True):
         _add_body(b, arm, Link(name, length, mass, height=0.06, width=0.06), poses[name])
     ear_position = locate(poses[bucket.label], pin)

@@ -61,16 +61,16 @@ class SpeedDrive:
     Attributes:
         torque: maximum torque (N m).
         gain: gain (N m s/rad).
-        most: maximum speed (rad/s). Commands are limited to +-``most``.
+        max_speed: maximum speed (rad/s). Commands are limited to +-``max_speed``.
     """
 
     torque: float
     gain: float
-    most: float = 30.0
+    max_speed: float = 30.0
 
     def add(self, b: ModelBuilder, joint: int, label: str) -> int:
         """Add the drive to a joint coordinate and return the actuator's index."""
-        limits = -self.most, self.most
+        limits = -self.max_speed, self.max_speed
         return b.add_servo(
             joint, "velocity", damping=self.gain, effort_limit=self.torque, label=label, command_range=limits
         )

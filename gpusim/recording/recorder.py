@@ -86,9 +86,9 @@ def _view(buffer: np.ndarray, count: int) -> np.ndarray:
 
 
 def _doubled(buffer: np.ndarray) -> np.ndarray:
-    larger = np.empty((2 * len(buffer), *buffer.shape[1:]), dtype=buffer.dtype)
-    larger[: len(buffer)] = buffer
-    return larger
+    resized = np.empty((2 * len(buffer), *buffer.shape[1:]), dtype=buffer.dtype)
+    resized[: len(buffer)] = buffer
+    return resized
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:

@@ -16,7 +16,7 @@ NAME = "pyramid"
 def build(
     height: Annotated[int, Range(1, 100)] = 10,
     size: Positive = 1.0,
-    space: Annotated[float, Range(least=0.0, below=0.5)] = 0.05,
+    space: Annotated[float, Range(minimum=0.0, below=0.5)] = 0.05,
     friction: NotNegative = 0.6,
     mass: Positive = 1.0,
 ) -> Scene:

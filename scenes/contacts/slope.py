@@ -21,7 +21,7 @@ HALF = (0.2, 0.2, 0.1)
 
 
 def build(
-    angle: Annotated[float, Range(least=0.0, below=60.0)] = 30.0, friction: NotNegative = 0.5, mass: Positive = 2.0
+    angle: Annotated[float, Range(minimum=0.0, below=60.0)] = 30.0, friction: NotNegative = 0.5, mass: Positive = 2.0
 ) -> Scene:
     """Build the scene. The slope falls along x.
 

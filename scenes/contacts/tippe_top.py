@@ -63,13 +63,13 @@ def build(
         ],
         camera=Camera((0.12, -0.2, 0.1), (0.0, 0.0, 0.02)),
         checks=[
-            Check("the top turns over", _turns_over),
+            Check("the top turns over", _is_inverted),
             Check("the energy never increases", _energy_falls),
         ],
     )
 
 
-def _turns_over(recording: Mapping[str, np.ndarray]) -> bool:
+def _is_inverted(recording: Mapping[str, np.ndarray]) -> bool:
     x, y = recording["body.top.orientation"][-1, :, 0], recording["body.top.orientation"][-1, :, 1]
     return bool(np.all(1.0 - 2.0 * (x**2 + y**2) < -0.7))
 

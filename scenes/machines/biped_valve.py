@@ -55,7 +55,7 @@ BALANCED_TIME = 0.5
 
 def build(
     turn: float = 90.0,
-    friction: Annotated[float, Range(above=0.0, most=20.0)] = 10.0,
+    friction: Annotated[float, Range(above=0.0, maximum=20.0)] = 10.0,
     radius: Annotated[float, Range(0.10, 0.20)] = 0.16,
     misplaced: Annotated[float, Range(-0.03, 0.03)] = 0.0,
     feedback: bool = True,

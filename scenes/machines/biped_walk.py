@@ -252,7 +252,7 @@ def _touched(plan: Plan, run: Recording) -> float:
 def _stops(plan: Plan, run: Recording) -> bool:
     last = run["body.pelvis.position"][run["time"] > run["time"][-1] - 0.5]
     still = bool(np.ptp(last, axis=0).max() < 2e-3)
-    return still and off_end(plan, run) < 0.03 and off_turn(plan, run) < math.radians(2.0)
+    return still and off_end(plan, run) < 0.03 and off_heading(plan, run) < math.radians(2.0)
 
 
 def _plan_values(plan: Plan, run: Recording, values: np.ndarray) -> np.ndarray:
@@ -266,7 +266,7 @@ def off_end(plan: Plan, run: Recording) -> float:
     return float(np.linalg.norm(run["body.pelvis.position"][-1, :, :2] - plan.pelvis[-1, :2], axis=-1).max())
 
 
-def off_turn(plan: Plan, run: Recording) -> float:
+def off_heading(plan: Plan, run: Recording) -> float:
     """Return the error (rad) in the final direction of the line between the soles."""
     x, y = (run["site.l_sole.position"] - run["site.r_sole.position"])[-1, :, :2].T
     yaw = plan.pelvis[-1, 3]

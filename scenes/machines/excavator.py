@@ -170,7 +170,7 @@ def _strokes(machine: Excavator, x: float, z: float, angle: float) -> list[float
     arm = machine.arm
     angles = joint_angles(x, z, math.radians(angle))
     rotations = {name: value - arm.links[name].pose for name, value in zip(LEVERS, angles, strict=True)}
-    lengths = arm.mechanism.lengths(arm.places(rotations))
+    lengths = arm.mechanism.lengths(arm.poses(rotations))
     return [float(length) - RETRACTED[name] for name, length in zip(LEVERS, lengths, strict=True)]
 
 

@@ -142,7 +142,7 @@ def _operator(machine: Rescuer, outriggers: bool) -> Callable[[gpusim.Simulation
     swing = Schedule([(LEGS_OUT, 0.0), (ARM_OUT - 0.7, SWING_ANGLE)])
     final_load = 0.0 if outriggers else 1.0
     load = Schedule([(ARM_OUT, 0.0), (LOADED, 1.0), (UNLOADED, 1.0), (UNLOADED + 0.5, final_load)])
-    ends = [machine.arm.static(turns).lengths for turns in ({}, ARM_ROTATIONS)]
+    ends = [machine.arm.static(angles).lengths for angles in ({}, ARM_ROTATIONS)]
     arm = {k: Schedule([(LEGS_OUT, 0.0), (ARM_OUT - 0.7, ends[1][k] - ends[0][k])]) for k in LEVERS}
     signals = [f"cylinder.{name}_cylinder.position" for name in LEVERS] + ["joint.swing.position"]
     observers: list[tuple[gpusim.Simulation, Any]] = []

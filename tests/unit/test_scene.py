@@ -141,7 +141,7 @@ def test_require():
     [
         (Range(0.0, 1.0), (0.0, 1.0), (-0.1, 1.1), "must be at least 0 and at most 1"),
         (Range(above=0.0), (1e-9,), (0.0, -1.0), "must be above 0"),
-        (Range(least=0.0, below=0.5), (0.0, 0.49), (-0.1, 0.5), "must be at least 0 and below 0.5"),
+        (Range(minimum=0.0, below=0.5), (0.0, 0.49), (-0.1, 0.5), "must be at least 0 and below 0.5"),
     ],
 )
 def test_ranges(allowed: Range, fits: tuple[float, ...], misses: tuple[float, ...], rule: str) -> None:

@@ -54,7 +54,7 @@ def test_ranges_are_reported_with_the_parameters(name: str, monkeypatch: pytest.
     rules, ranges = _rules(name, monkeypatch), _limits(name)
     assert rules or ranges
     for parameter, allowed in ranges:
-        limits = {x for x in (allowed.least, allowed.most, allowed.above, allowed.below) if x is not None}
+        limits = {x for x in (allowed.minimum, allowed.maximum, allowed.above, allowed.below) if x is not None}
         assert limits <= _numbers(docs[parameter]), (
             f"{name}: {parameter} {allowed}, but its description is {docs[parameter]!r}"
         )

@@ -32,13 +32,13 @@ def arrange_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: 
     occupied = _OccupiedCells()
     for box in taken:
         occupied.add(box)
-    placed: list[Box | None] = []
+    boxes: list[Box | None] = []
     for anchor, size in zip(np.asarray(anchors, dtype=float), np.asarray(sizes, dtype=float), strict=True):
         free = next((box for box in _candidates(anchor, size, width, height) if not occupied.overlaps(box)), None)
         if free is not None:
             occupied.add(free)
-        placed.append(free)
-    return placed
+        boxes.append(free)
+    return boxes
 
 
 def _candidates(anchor: Array, size: Array, width: int, height: int) -> Iterator[Box]:

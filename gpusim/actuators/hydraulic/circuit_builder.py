@@ -72,7 +72,7 @@ class HydraulicCircuit:
         value = self._tank_pressure if pressure is None else pressure
         bulk = self._bulk if bulk_modulus is None else bulk_modulus
         index = self._add("oil_node", label, {
-            "place": self._nodes,
+            "index": self._nodes,
             "volume": validate.positive(element, "volume", volume),
             "bulk_modulus": validate.positive(element, "bulk_modulus", bulk),
             "initial_pressure": validate.not_negative(element, "pressure", value),

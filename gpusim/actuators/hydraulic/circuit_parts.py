@@ -66,10 +66,10 @@ class OilNode(ActuatorType):
     name: ClassVar[str] = "oil_node"
     kernel_file: ClassVar[str] = "circuit.cuh"
     prefix: ClassVar[str] = "node"
-    references: ClassVar = {"circuit": ACTUATOR, "place": AS_IS}
+    references: ClassVar = {"circuit": ACTUATOR, "index": AS_IS}
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
-        Parameter("place", "-", "index of the node in its circuit", signal=False),
+        Parameter("index", "-", "index of the node in its circuit", signal=False),
         Parameter("volume", "m3", "volume of oil with hoses; for a chamber, volume at zero stroke"),
         Parameter("bulk_modulus", "Pa", "effective bulk modulus of oil and walls"),
         Parameter("initial_pressure", "Pa", "initial pressure"),

@@ -14,14 +14,14 @@ KEPT = 0.9
 
 
 class Team:
-    """Choice of the number of threads, from 1 to ``most``. Each trial halves or doubles the number of threads.
+    """Choice of the number of threads, from 1 to ``max_size``. Each trial halves or doubles the number of threads.
 
     Attributes:
         size: number of threads of the next step.
     """
 
-    def __init__(self, most: int) -> None:
-        self.size = self._usual = self._most = most
+    def __init__(self, max_size: int) -> None:
+        self.size = self._usual = self._max_size = max_size
         self._up = False  # the direction of the next trial
         self._before = 0.0  # seconds per step with the previous number of threads
         self._wait = FIRST
@@ -33,10 +33,10 @@ class Team:
         self._spent += seconds
         if self.size != self._usual:
             self._judge_trial()
-        elif self._most > 1 and self._spent > self._wait and self._steps >= RARE:
+        elif self._max_size > 1 and self._spent > self._wait and self._steps >= RARE:
             self._before = self._spent / self._steps
-            self._up = self._usual == 1 or (self._usual < self._most and not self._up)
-            self.size = min(2 * self._usual, self._most) if self._up else self._usual // 2
+            self._up = self._usual == 1 or (self._usual < self._max_size and not self._up)
+            self.size = min(2 * self._usual, self._max_size) if self._up else self._usual // 2
             self._steps, self._spent = 0, 0.0
 
     def _judge_trial(self) -> None:

@@ -303,7 +303,7 @@ class Delay(Block):
         (at,) = c.read_state("at")
         if self.max_time is None:
             return {"out": [c.trace.ring_read(first, at) for first in c.memory["rings"]]}
-        time = c.tune("time", self.time or 0.0, least=0.0, most=self.max_time, unit="s")
+        time = c.tune("time", self.time or 0.0, minimum=0.0, maximum=self.max_time, unit="s")
         ago = c.trace.limit(c.trace.rounded(time / c.period), 0.0, float(capacity))
         index = at - ago  # index of the delayed input; the newest entry is just before ``at``
         index = c.select(index < 0.0, index + float(capacity), index)
@@ -428,8 +428,8 @@ class RateLimiter(Block):
         c.add_states("last", [0.0] * size)
         c.add_state("began")
         began = c.read_state("began")[0].is_true()
-        up = c.tune("rise", self.rise, least=0.0) * c.period
-        down = up if self.fall is None else c.tune("fall", self.fall, least=0.0) * c.period
+        up = c.tune("rise", self.rise, minimum=0.0) * c.period
+        down = up if self.fall is None else c.tune("fall", self.fall, minimum=0.0) * c.period
         reachable = [t.limit(u, y - down, y + up) for u, y in zip(inputs["in"], c.read_state("last"), strict=True)]
         out = [c.select(began, y, u) for y, u in zip(reachable, inputs["in"], strict=True)]
         c.write_state("last", out)

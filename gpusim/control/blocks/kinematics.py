@@ -182,15 +182,15 @@ class Ik(Block):
         tip = forward(t, self.joints, self.tip, q)
         error = vectors.minus(inputs["target"], tip.position) + self._rotation_error(t, tip, inputs)
         length = t.sqrt(numbers(t, [vectors.dot(t, error, error)])[0])
-        max_length = c.tune("max_way", self.max_way, least=0.0, above=True)
+        max_length = c.tune("max_way", self.max_way, minimum=0.0, above=True)
         scale = c.select(length > max_length, max_length / c.select(length > 0.0, length, 1.0), 1.0)
         error = [x * scale for x in error]
         jacobian = [self._column(t, tip, k) for k in range(n)]
-        gain = c.tune("posture_gain", self.posture_gain, least=0.0)
+        gain = c.tune("posture_gain", self.posture_gain, minimum=0.0)
         posture_step = [gain * (p - x) for p, x in zip(inputs["posture"], q, strict=True)]
         rows = vectors.columns(jacobian)
         square = [[vectors.dot(t, a, b) for b in rows] for a in rows]
-        damping = c.tune("damping", self.damping, least=0.0, above=True)
+        damping = c.tune("damping", self.damping, minimum=0.0, above=True)
         damped = self._add_to_diagonal(square, damping * damping + 0.5 * (length * length))
         projected = [vectors.dot(t, row, posture_step) for row in rows]
         regularized = self._add_to_diagonal(square, self._regularization(t, square))

@@ -51,7 +51,7 @@ class PointToPoint(Block):
         for name, value in (("from", self.initial), ("to", self.initial), ("velocity", 0.0), ("acceleration", 0.0)):
             c.add_states(name, [value] * size)
         c.add_states("elapsed", [1e30, self.duration])
-        new_duration = c.tune("duration", self.duration, least=0.0, above=True)
+        new_duration = c.tune("duration", self.duration, minimum=0.0, above=True)
         elapsed, duration = c.read_state("elapsed")
         end = c.read_state("to")
         begin = [c.read_state("from"), c.read_state("velocity"), c.read_state("acceleration")]

@@ -58,7 +58,7 @@ class Backlash(Block):
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the output, which differs from the input by at most ``width`` / 2."""
         c.add_states("last", [self.initial] * c.kinds["out"].size)
-        half = 0.5 * c.tune("width", self.width, least=0.0)
+        half = 0.5 * c.tune("width", self.width, minimum=0.0)
         out = [c.trace.limit(y, u - half, u + half) for y, u in zip(c.read_state("last"), inputs["in"], strict=True)]
         c.write_state("last", out)
         return {"out": out}
@@ -72,7 +72,7 @@ class Quantizer(Block):
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Round each component."""
-        step = c.tune("step", self.step, least=0.0, above=True)
+        step = c.tune("step", self.step, minimum=0.0, above=True)
         return {"out": [c.trace.rounded(x / step) * step for x in inputs["in"]]}
 
 

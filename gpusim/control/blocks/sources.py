@@ -262,7 +262,7 @@ class Noise(Source):
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the random numbers. Each component uses a separate random stream."""
-        sigma = c.tune("sigma", self.sigma, least=0.0)
+        sigma = c.tune("sigma", self.sigma, minimum=0.0)
         return {"out": [sigma * c.trace.normal(self.seed) for _ in range(self.size)]}
 
 

@@ -30,13 +30,13 @@ from gpusim.contact.constants import (
     PUSH_YIELD,
     PUSH_YIELD_JOINED,
     REST_WEIGHTS,
+    ROTATION_LIMIT,
     SLIDING,
     SLIDING_SHARE,
     SLIP_SHARE,
     SOFT_JOINED,
     SOFTEST,
     STICKING,
-    TURN_LIMIT,
 )
 from gpusim.description.contact_fields import POINTS
 from gpusim.reference.contacts import contact_laws, contact_tire, manifolds
@@ -271,7 +271,7 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
 def _rotation_scale(w: StepBuffers, rates: Array) -> Array:
     """Return the factor that reduces the half-step rotation term of fast bodies, (n,)."""
     squares = dot(rates, rates)
-    angle = w.real.type(w.h * w.h / (TURN_LIMIT * TURN_LIMIT)) * max_(squares[:, 0], squares[:, 1])
+    angle = w.real.type(w.h * w.h / (ROTATION_LIMIT * ROTATION_LIMIT)) * max_(squares[:, 0], squares[:, 1])
     square, one = angle * angle, w.real.type(1)
     return np.asarray(one / (square * square + one))
 

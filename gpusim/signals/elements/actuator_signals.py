@@ -55,7 +55,7 @@ def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Units:
     """Return a function from the name and declared unit of a signal to the unit for this actuator."""
     kind, joints = group.type, runtime.model.joints
     travels = False
-    if kind.turns:
+    if kind.rotational:
         joint = joints[int(spec.params["joint"])]
         travels = joint_type(joint.kind).unit_of(joint, int(spec.params["axis"])) == "m"
 
