@@ -176,8 +176,9 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
 class Path:
     """A cubic spline x(t) through points at given times, for ``add_motion``.
 
-    The velocity is zero at both ends, but the acceleration may jump there. Before the first time, the path rests at the
-    first point. After the last time, the path rests at the last point.
+    The velocity is zero at both ends, but the acceleration may jump there. Before the time of
+    the first point, x is the value of the first point. After the time of the last point, x is the value of the last
+    point.
 
     Args:
         points: at least two pairs (time in s, value). The times must increase.

@@ -1,4 +1,4 @@
-"""Suggestions for units that gpusim does not know: prefixes ("mm", "kN") and spellings ("Nm", "m/s^2")."""
+"""Suggestions of known units for units that gpusim does not know, such as "mm", "kN", "Nm" and "m/s^2"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists of the elements of one world, which builder and model share."""
+"""Lists of the elements of one world. Base class of the builder and the model."""
 
 from __future__ import annotations
 

@@ -47,8 +47,9 @@ class DotRow:
 
     ``u`` is given in the axes of the parent, or in world axes if ``on_world`` is True.
 
-    If ``linear`` is True, ``point_a`` is a point in the parent's frame, and ``vector_b`` is a point in the child's
-    frame (m). If ``linear`` is False, ``vector_b`` is a direction in the child's axes, and ``point_a`` is unused.
+    If ``linear`` is True, ``w`` is the vector from the point ``point_a`` (parent's frame, m) to the point ``vector_b``
+    (child's frame, m). If ``linear`` is False, ``w`` is the direction ``vector_b`` (child's axes), and ``point_a`` is
+    unused.
     """
 
     u: Array

@@ -66,7 +66,8 @@ class Surroundings:
     Attributes:
         points: attachment points (n, 3), m, of joints, springs and cylinders, relative to the center of mass, in body
             axes.
-        nearest: distance (m) to the nearest center of mass or attachment point of a neighbor, or inf without neighbors.
+        nearest: distance (m) from the center of mass to the nearest point of the neighbors, or inf without neighbors.
+            The points of a neighbor are its center of mass and its attachment points.
         hinge: axis (3,) of a hinge through the center of mass, in body axes, or None without such a hinge.
         slides: True if a sliding joint guides the body.
     """
@@ -124,7 +125,7 @@ def attachments(model: Model) -> list[tuple[int, Array, int, Array]]:
 
 
 def solid_of(model: Model, body: int, around: Surroundings) -> Solid:
-    """Return the solid for a body without shapes."""
+    """Return the solid that viewers draw for a body without shapes."""
     spec = model.bodies[body]
     if spec.kinematic:
         return _plate(around)

@@ -1,4 +1,4 @@
-"""A 6-axis arm with datasheet motors follows a tool path with computed torque or PID."""
+"""A 6-axis arm follows a tool path with computed torque or PID. The motors have datasheet values."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def build(
     }
     return Scene(
         name=NAME,
-        description="A 6-axis arm with datasheet motors follows a tool path with computed torque or PID.",
+        description="A 6-axis arm follows a tool path with computed torque or PID. The motors have datasheet values.",
         builder=b,
         config=gpusim.SolverConfig(dt=1e-3),
         duration=end + APPROACH + SETTLING_TIME,

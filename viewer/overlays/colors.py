@@ -89,9 +89,9 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Return the color index of each shape pair with contact points. :attr:`Contacts.pair` is the index in this array.
+    """Return the constraint color (an int) of each shape pair with contact points.
 
-    The function runs a trial step, like :meth:`Simulation.contacts`.
+    The pair of contact i is ``sim.contacts().pair[i]``. The function runs a trial step, like :meth:`Simulation.contacts`.
     """
     if not len(sim.contacts()):
         return np.zeros(0, dtype=np.int64)

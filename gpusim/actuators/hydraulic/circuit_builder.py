@@ -300,8 +300,8 @@ class HydraulicCircuit:
     ) -> int:  # fmt: skip
         """Add a pipe-break valve, which shuts if the flow from ``load`` to ``line`` exceeds ``flow_limit`` (m3/s).
 
-        The valve stays shut until the pressure drop is below ``transition_pressure``. Lifting the load opens the valve,
-        because oil flows freely from ``line`` to ``load``. The time constants are ``time_constant`` (s) for shutting
+        The valve stays shut until the pressure drop is below ``transition_pressure``. The valve never stops
+        the flow from ``line`` to ``load``. Lifting the load therefore opens the valve. The time constants are ``time_constant`` (s) for shutting
         and ``opening_time`` (s) for opening. Set ``flow_limit`` to 1.5 times the maximum working flow, because the load
         speed overshoots after a sudden change of the command.
         """

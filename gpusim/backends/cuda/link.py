@@ -67,10 +67,10 @@ def link_cubins(paths: Sequence[Path], arch: str) -> Path:
 
 
 class DriverLinker:
-    """Linker of the driver, for the GPU with the current context.
+    """Linker of the CUDA driver, for the GPU with the current context.
 
     Args:
-        driver: library of the driver.
+        driver: the loaded library of the CUDA driver (a ``ctypes.CDLL``).
     """
 
     def __init__(self, driver: Any) -> None:

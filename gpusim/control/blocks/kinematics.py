@@ -143,9 +143,10 @@ class Ik(Block):
 
     The block starts from ``start`` (n,) and does one iteration per sample. Without ``start``, the block starts from the
     start pose of the model. If the chain has redundant joints, they move towards ``posture`` (n,) in the null space.
-    With a ``lever`` (m), the tip also rotates to the input ``orientation`` (4,) (xyzw, in the base's frame). An
-    orientation error of 1 rad counts as much as a position error of ``lever`` meters. Outputs: the joint positions
-    ``out`` (n,), and the remaining distance ``error`` (m) before the iteration.
+    If ``lever`` (m) is positive, the block also controls the orientation of the tip. The target orientation is the
+    input ``orientation`` (4,), a quaternion (xyzw) in the base frame. An orientation error of 1 rad counts as much as a
+    position error of ``lever`` meters. Outputs: the joint positions ``out`` (n,), and the remaining distance ``error``
+    (m) before the iteration.
     """
 
     joints: Sequence[dict[str, Any]]

@@ -85,7 +85,11 @@ def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array,
 
 
 def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
-    """Return a primvar's values (m, 3, count) at the corners of the triangles, or None if the sizes do not fit."""
+    """Return the values of a primvar at the corners of the triangles (m, 3, count).
+
+    ``count`` is the number of components of a value. Return None if the primvar has no values, or if the number of
+    values or components does not match the mesh.
+    """
     values = primvar.ComputeFlattened() if primvar and primvar.HasValue() else None
     if values is None:
         return None

@@ -13,8 +13,8 @@ changes the velocity along the direction of the impulse by k.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-*Newton's method* solves the piecewise smooth equations for the impulses. For sliding friction, x is the impulse p_t -
-u_t/k, and r is the radius of the disc. The rows of the derivative of the equations are
+*Newton's method* solves the piecewise smooth equations p - projection = 0. For sliding friction, x is the impulse p_t -
+u_t/k, and r is the radius of the disc. The friction rows of the Jacobian with respect to p are
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 

@@ -430,7 +430,7 @@ def _keep(w: StepBuffers, name: str, values: Array) -> None:
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
     """Return the normal impulse p_n (N s) of the friction limit mu p_n.
 
-    ``mass`` is the response of the point along the normal.
+    ``mass`` is the velocity change of the contact point per unit of normal impulse (1/kg).
     """
     one = mass.dtype.type(1)
     ratio = gamma / np.where(mass > 0.0, mass, one)
