@@ -93,6 +93,23 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
     if (PAIRED) write_numbers<6>(out, target);
 }
 
+// Set the Jacobian of a hub to the mass matrix M of its body, so that J M^-1 is the unit matrix.
+GPUSIM_PHASE void mass_hub(const World& w, int c) {
+    if (!is_hub(w, c)) return;
+    const int body = w.hub_body()[c];
+    real matrix[9], inertia[9];
+    inverse33(load_matrix(w.inertia_inverse_effective(), body, matrix), inertia);
+    for (int row = 0; row < 6; ++row) {
+        const int at = jacobian_offset(w, c * w.block() + row, 0);
+        for (int k = 0; k < 6; ++k) {
+            const bool rotates = row >= 3 && k >= 3;
+            w.mass_jacobian()[at + k] = real(k == row ? 1 : 0);
+            w.jacobian()[at + k] = rotates ? inertia[3 * (row - 3) + k - 3] : real(0);
+        }
+        if (row < 3) w.jacobian()[at + row] = real(1) / w.inverse_mass()[body];
+    }
+}
+
 // Set the mean axis rates of the last two drifts. Right after a reset, use the velocities of the bodies. The rates
 // include the curvature bias. Without this bias, the force of a stiff damper would have a first-order error.
 GPUSIM_PHASE void axis_rates(const World& w, int k) {
