@@ -25,7 +25,7 @@ def add_drag(context: Context) -> None:
             part, moments = heavy[0], np.array(m.body_inertia[heavy[0]])
             rotation = (context.placements[part][1] * frame(m.body_ipos[part], m.body_iquat[part])).rotation
             size = np.sqrt(np.maximum(6.0 / m.body_mass[part] * (moments.sum() - 2.0 * moments), 0.0))
-            box = {f"turn_{c}": float(x) for c, x in zip("xyzw", rotation, strict=True)}
+            box = {f"rotation_{c}": float(x) for c, x in zip("xyzw", rotation, strict=True)}
             box |= {f"size_{c}": float(x) for c, x in zip("xyz", size, strict=True)}
             builder.actuators[index].params.update(box)
         if ellipsoids.intersection(heavy):
