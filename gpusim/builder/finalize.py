@@ -307,7 +307,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
     world = len(builder.bodies)
     moving = [{b for b in c.bodies if b >= 0 and not builder.bodies[b].kinematic} for c in collector.constraints]
     hubs = find_hubs(moving, [len(m) < len(set(c.bodies)) for m, c in zip(moving, collector.constraints, strict=True)])
-    constraints = [*collector.constraints, *(Constraint(builder.bodies[b].element, []) for b in hubs)]
+    constraints = [*collector.constraints, *(Constraint("", []) for _ in hubs)]
     count = len(constraints)
     block = max((len(c.rigid) + len(c.axes) + (c.mix >= 0) + len(c.coupled) for c in constraints), default=1)
     block = max(block, 6) if hubs else block
@@ -362,7 +362,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         element_row=element_row,
         element_row_index=element_row_index,
         constraint_bodies=bodies,
-        constraint_labels=[c.label for c in constraints],
+        constraint_labels=[c.label for c in collector.constraints],
         coupled_constraint=np.array([c for c, x in enumerate(constraints) if x.coupled], dtype=np.int64),
         constraint_joint=np.array([c.joint for c in constraints], dtype=np.int64),
         hub_body=np.array([-1] * len(collector.constraints) + hubs, dtype=np.int64),
