@@ -151,7 +151,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "overflow_sides": t.num_constraints * t.slots if overflow else 0,
         "color_axes": t.axis_row.size if colored else 0,
         "actuators": sum(len(g.specs) for g in model.groups),
-        "hubs": int((typed["hub_body"] >= 0).sum()),
+        "hubs": len(t.hubs) if direct else 0,
         "max_colors": config.max_colors,
         **(contacts := model.contact.sizes(config, t.dynamic)),
         **path_sizes(model, contacts),
