@@ -91,7 +91,8 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 def manifold_colors(sim: Simulation) -> Array:
     """Return the constraint color (an int) of each shape pair with contact points.
 
-    The pair of contact i is ``sim.contacts().pair[i]``. The function runs a trial step, like :meth:`Simulation.contacts`.
+    The pair of contact i is ``sim.contacts().pair[i]``. The function runs a trial step, like
+    :meth:`Simulation.contacts`.
     """
     if not len(sim.contacts()):
         return np.zeros(0, dtype=np.int64)

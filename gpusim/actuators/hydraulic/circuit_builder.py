@@ -301,9 +301,9 @@ class HydraulicCircuit:
         """Add a pipe-break valve, which shuts if the flow from ``load`` to ``line`` exceeds ``flow_limit`` (m3/s).
 
         The valve stays shut until the pressure drop is below ``transition_pressure``. The valve never stops
-        the flow from ``line`` to ``load``. Lifting the load therefore opens the valve. The time constants are ``time_constant`` (s) for shutting
-        and ``opening_time`` (s) for opening. Set ``flow_limit`` to 1.5 times the maximum working flow, because the load
-        speed overshoots after a sudden change of the command.
+        the flow from ``line`` to ``load``. Lifting the load therefore opens the valve. The time constants are
+        ``time_constant`` (s) for shutting and ``opening_time`` (s) for opening. Set ``flow_limit`` to 1.5 times the
+        maximum working flow, because the load speed overshoots after a sudden change of the command.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,
