@@ -116,8 +116,9 @@ def test_kernels_agree_with_numpy(changes: dict[str, Any], launch: str, worlds: 
     assert max(found.values()) < 2e-8, found
 
 
-def test_semi_implicit_and_float32_agree_with_numpy() -> None:
-    assert max(differences(hexapod(bars=True), "fused", 1, 3, scheme="semi_implicit").values()) < 2e-8
+@pytest.mark.parametrize("config", [{"scheme": "semi_implicit"}, {"joint_solver": "colored"}, {"substeps": 2}], ids=str)
+def test_settings_agree_with_numpy(config: dict[str, Any]) -> None:
+    assert max(differences(hexapod(bars=True, keel=True), "fused", 1, 3, **config).values()) < 2e-8
 
 
 def test_momentum_of_a_free_machine_stays() -> None:
