@@ -97,16 +97,17 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
 GPUSIM_PHASE void mass_hub(const World& w, int c) {
     if (!is_hub(w, c)) return;
     const int body = w.hub_body()[c];
+    const real mass = real(1) / w.inverse_mass()[body];
     real matrix[9], inertia[9];
-    inverse33(load_matrix(w.inertia_inverse_effective(), body, matrix), inertia);
-    for (int row = 0; row < 6; ++row) {
+    for (int k = 0; k < 9; ++k) matrix[k] = w.inertia_inverse_effective()[9 * body + k];
+    inverse33(matrix, inertia);
+    EACH_ROW(row, 6) {
         const int at = jacobian_offset(w, c * w.block() + row, 0);
-        for (int k = 0; k < 6; ++k) {
-            const bool rotates = row >= 3 && k >= 3;
+        EACH_ROW(k, 6) {
+            const real rotation = row >= 3 && k >= 3 ? inertia[3 * (row - 3) + k - 3] : real(0);
             w.mass_jacobian()[at + k] = real(k == row ? 1 : 0);
-            w.jacobian()[at + k] = rotates ? inertia[3 * (row - 3) + k - 3] : real(0);
+            w.jacobian()[at + k] = row < 3 && k == row ? mass : rotation;
         }
-        if (row < 3) w.jacobian()[at + row] = real(1) / w.inverse_mass()[body];
     }
 }
 

@@ -57,9 +57,10 @@ GPUSIM_FN real dot6(const real* a, const real* b) {
 }
 // Return the response of a row to its own impulse through hubs. The blocks of J M^-1 J^T do not contain this response.
 GPUSIM_FN real hub_response(const World& w, int row) {
-    const int c = row / w.block();
     real sum = real(0);
-    for (int s = 0; w.hubs() && s < w.constraint_slots()[c]; ++s)
+    if (!w.hubs()) return sum;
+    const int c = row / w.block(), taken = w.constraint_slots()[c];
+    for (int s = 0; s < taken; ++s)
         if (is_hub_body(w, w.constraint_bodies()[c * w.slots() + s]))
             sum += dot6(jacobian_row(w, row, s), w.mass_jacobian() + jacobian_offset(w, row, s));
     return sum;
