@@ -133,10 +133,11 @@ GPUSIM_PHASE void condense_manifold(const World& w, int n) {
 }
 
 // Add the twist at one manifold due to unit wrenches at another manifold with a common body. Columns have six entries.
-GPUSIM_FN void shared_response(ReadLane from, ReadLane to, int columns, real* out) {
+GPUSIM_FN void shared_response(const World& w, ReadLane from, ReadLane to, int columns, real* out) {
     for (int side = 0; side < 2; ++side)
         for (int other = 0; other < 2; ++other) {
             if (from[AT_MOVED + side] < real(0) || from[AT_MOVED + side] != to[AT_MOVED + other]) continue;
+            if (is_hub_body(w, int(from[AT_MOVED + side]))) continue;
             for (int j = 0; j < columns; ++j) {
                 real unit[6] = {}, moved[6], part[6];
                 const real still[6] = {};
@@ -209,7 +210,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
     real out[36];
     for (int k = 0; k < 6 * columns; ++k) out[k] = from == to ? source[AT_RESPONSE + 6 * (k % 6) + k / 6] : real(0);
     if (from != to) {
-        shared_response(source, target, columns, out);
+        shared_response(w, source, target, columns, out);
         if (has_path(w, from) && has_path(w, to)) subtract_common_path(w, from, to, out);
     }
     for (int j = w.condensed_start()[from]; j < w.condensed_start()[from + 1]; ++j) {
@@ -485,5 +486,5 @@ GPUSIM_PHASE void store_condensed(const World& w, int m, int n) {
     if (r[AT_SPINNING] > real(0)) r[AT_TORQUE] = vector_at(w, AT_NOW)[at++];
     for (int d = 1; r[AT_ROLLING] > real(0) && d < 3; ++d) r[AT_TORQUE + d] = vector_at(w, AT_NOW)[at++];
     write_numbers<6>(wrench, w.path_wrench());
-    move_sides(r, wrench, w.twist());
+    move_joined(w, m, r, wrench, w.twist());
 }

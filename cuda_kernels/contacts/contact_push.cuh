@@ -40,12 +40,15 @@ GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
     start_sweep(r, w.displacement(), s);
     add_path_twist(w, n, s.twist);
     push_points(r, s);
-    move_sides(r, s.wrench, w.displacement());
+    move_joined(w, m, r, s.wrench, w.displacement());
     write_numbers<6>(s.wrench, w.path_wrench());
 }
 // Add the effect of the joints on the velocity of body b, and convert the velocity to a displacement.
 GPUSIM_PHASE void end_push(const World& w, int b) {
     real moved[6] = {real(0), real(0), real(0), real(0), real(0), real(0)};
-    if (w.direct() && articulated_size(w) > 0) impulse_response(w, b, w.delta(), moved);
+    if (w.direct() && articulated_size(w) > 0) {
+        if (!is_hub_body(w, b)) impulse_response(w, b, w.delta(), moved);
+        else for (int k = 0; k < 6; ++k) moved[k] = w.delta()[w.body_hub()[b] * w.block() + k];
+    }
     for (int k = 0; k < 6; ++k) w.displacement()[6 * b + k] = real(w.h) * (w.displacement()[6 * b + k] + moved[k]);
 }

@@ -87,11 +87,13 @@ template <class N> GPUSIM_FN void add_response(const N* c, const N* m, N parts, 
         }
     }
 }
-template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r) {
+// ``skipped`` contains a bit for each side that cannot move.
+template <class R> GPUSIM_FN void free_response(const World& w, bool shared, R r, int skipped = 0) {
     typedef NUMBER(R) N;
     N out[36];
     for (int k = 0; k < 36; ++k) out[k] = N{};
     for (int side = 0; side < 2; ++side) {
+        if (skipped >> side & 1) continue;
         N inverse[7], arm[3], parts = Every<N>::of(real(1));
         take(r + (AT_INERTIA_INVERSE + 7 * side), 7, inverse);
         take(r + (AT_ARM + 3 * side), 3, arm);

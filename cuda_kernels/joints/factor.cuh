@@ -154,6 +154,13 @@ GPUSIM_FN void invert_copy(const real* from, real* out, int n, const real* min_p
 // Compute the diagonal of A, and the row scale. Without the scale, the round-off of free rows (gamma = 1e30) would
 // change other rows.
 GPUSIM_PHASE void scale_row(const World& w, int row) {
+    const int n = w.block();
+    if (is_hub(w, row / n)) {  // scale_entry changes the sign
+        const real mass = w.mass_blocks()[n * row + row % n];
+        w.scaled_diagonal()[row] = choose(mass > real(0), mass, real(1));
+        w.scale()[row] = real(1);
+        return;
+    }
     const real response = w.diagonal()[row];
     const real damping = (real(*w.factor_damping()) + *w.softening()) * real(w.heavy_share()[row]);
     real total = response * (real(1.0 + REGULARIZATION) + damping) + w.gamma()[row];
@@ -161,7 +168,7 @@ GPUSIM_PHASE void scale_row(const World& w, int row) {
     // If the bodies of a row cannot move, the diagonal contains only the compliance.
     const real scale = w.axes() ? sqrt_(choose(response > real(0), response / total, real(1))) : real(1);
     w.scale()[row] = scale;
-    w.scaled_diagonal()[row] = total * scale * scale;
+    w.scaled_diagonal()[row] = (total - hub_response(w, row)) * scale * scale;
     w.factored_gamma()[row] = w.gamma()[row];
 }
 #if WHOLE_BLOCKS
@@ -175,6 +182,8 @@ template <int N> GPUSIM_FN void scale_rows(const World& w, int block, bool diago
         (Row<real, N>::load(from + N * row) * row_scale[row] * column_scale).store(out + N * row);
         if (diagonal) out[(N + 1) * row] = take_diagonal(w, rows + row);
     }
+    if (diagonal && is_hub(w, block))
+        for (int k = 0; k < N * N; ++k) out[k] = -out[k];
     if (!law) return;
     for (int row = 0; row < N; ++row)
         for (int c = 0; c < N; ++c)
@@ -198,6 +207,7 @@ GPUSIM_PHASE void scale_entry(const World& w, int i) {
         EACH_ROW(c, n) {
             number[c] = (law ? number[c] + law[row * n + c] : number[c]) * row_scale * column_scale[c];
             if (diagonal && c == row) number[c] = diagonal_value;
+            if (diagonal && is_hub(w, at.block)) number[c] = -number[c];
         }
         write_row(n, number, w.factor_blocks() + (at.block * n + row) * n);
     }

@@ -93,6 +93,24 @@ GPUSIM_PHASE void mass_row(const World& w, int i) {
     if (PAIRED) write_numbers<6>(out, target);
 }
 
+// Set the Jacobian of a hub to the mass matrix M of its body, so that J M^-1 is the unit matrix.
+GPUSIM_PHASE void mass_hub(const World& w, int c) {
+    if (!is_hub(w, c)) return;
+    const int body = w.hub_body()[c];
+    const real mass = real(1) / w.inverse_mass()[body];
+    real matrix[9], inertia[9];
+    for (int k = 0; k < 9; ++k) matrix[k] = w.inertia_inverse_effective()[9 * body + k];
+    inverse33(matrix, inertia);
+    EACH_ROW(row, 6) {
+        const int at = jacobian_offset(w, c * w.block() + row, 0);
+        EACH_ROW(k, 6) {
+            const real rotation = row >= 3 && k >= 3 ? inertia[3 * (row - 3) + k - 3] : real(0);
+            w.mass_jacobian()[at + k] = real(k == row ? 1 : 0);
+            w.jacobian()[at + k] = row < 3 && k == row ? mass : rotation;
+        }
+    }
+}
+
 // Set the mean axis rates of the last two drifts. Right after a reset, use the velocities of the bodies. The rates
 // include the curvature bias. Without this bias, the force of a stiff damper would have a first-order error.
 GPUSIM_PHASE void axis_rates(const World& w, int k) {

@@ -24,6 +24,10 @@ GPUSIM_FN int part_size(int count) { return (count + PARTS - 1) / PARTS; }
 // Return whether the world has contacts. Builds for models without shapes contain no contact code.
 GPUSIM_FN bool touches(const World& w) { return GPUSIM_SHAPES && w.pairs() && *w.touching() > 0; }
 #endif
+// A hub is a body with many constraints. The factor contains its velocity change as an unknown, in an empty constraint
+// (gpusim/compiler/elimination.py). Return whether constraint c represents a hub.
+GPUSIM_FN bool is_hub(const World& w, int c) { return w.hubs() && w.hub_body()[c] >= 0; }
+GPUSIM_FN bool is_hub_body(const World& w, int body) { return w.hubs() && w.body_hub()[body] >= 0; }
 // Return whether sweeps solve constraint c, instead of the direct solver.
 GPUSIM_FN bool is_swept(const World& w, int c) {
 #if GPUSIM_SWEPT
@@ -50,6 +54,16 @@ GPUSIM_FN int jacobian_offset(const World& w, int row, int slot) {
 GPUSIM_FN const real* jacobian_row(const World& w, int row, int slot) { return w.jacobian() + jacobian_offset(w, row, slot); }
 GPUSIM_FN real dot6(const real* a, const real* b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5];
+}
+// Return the response of a row to its own impulse through hubs. The blocks of J M^-1 J^T do not contain this response.
+GPUSIM_FN real hub_response(const World& w, int row) {
+    real sum = real(0);
+    if (!w.hubs()) return sum;
+    const int c = row / w.block(), taken = w.constraint_slots()[c];
+    for (int s = 0; s < taken; ++s)
+        if (is_hub_body(w, w.constraint_bodies()[c * w.slots() + s]))
+            sum += dot6(jacobian_row(w, row, s), w.mass_jacobian() + jacobian_offset(w, row, s));
+    return sum;
 }
 // Return J v of one row.
 GPUSIM_FN real row_velocity(const World& w, int row, const real* twist) {

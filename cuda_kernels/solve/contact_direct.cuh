@@ -60,15 +60,36 @@ GPUSIM_PHASE void start_paths(const World& w, int) {
 GPUSIM_PHASE void merge_path(const World& w, int n) {
     if (n < articulated_size(w)) merge_pivots(w, articulated_member(w, n), w.path_pivot() + w.path_start()[n]);
 }
+// Return whether a motion of a body without its joints moves constraint c by slot s. The motion of a hub moves only the
+// constraint that represents the hub.
+GPUSIM_FN bool follows_body(const World& w, int c, int s, int body) {
+    if (!w.dynamic()[body]) return false;
+    if (is_hub_body(w, body)) return w.body_hub()[body] == c && s == 0;
+    return w.constraint_bodies()[c * w.slots() + s] == body;
+}
+// Return the sides of manifold m that are hubs, as bits.
+GPUSIM_FN int hub_sides(const World& w, int m) {
+    return int(is_hub_body(w, side_body(w, m, 0))) | int(is_hub_body(w, side_body(w, m, 1))) << 1;
+}
+// Update the velocities of the bodies of manifold m, except for hubs. ``delta`` contains the velocity change of hubs.
+GPUSIM_FN void move_joined(const World& w, int m, Lane r, const real* wrench, real* velocity) {
+    const int hubs = hub_sides(w, m);
+    for (int side = 0; side < 2; ++side) {
+        real moved[6];
+        if (hubs >> side & 1) continue;
+        side_motion(r, side, wrench, moved);
+        add_twist(r, side, moved, velocity);
+    }
+}
 // Compute one column of S J M^-1 C^T for constraint c. ``motion`` is the motion of both sides due to a unit wrench.
 GPUSIM_FN void joint_rows(const World& w, int m, int c, const real* motion, real* sum) {
-    const int n = w.block(), slots = w.slots();
+    const int n = w.block();
     real scale[MAX_ROWS];
     EACH_ROW(row, n) sum[row] = real(0);
     for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int side = 0; side < 2; ++side) {
             const int body = side_body(w, m, side);
-            if (!w.dynamic()[body] || w.constraint_bodies()[c * slots + s] != body) continue;
+            if (!follows_body(w, c, s, body)) continue;
             EACH_ROW(row, n) sum[row] += dot6(jacobian_row(w, c * n, s) + 6 * row, motion + 6 * side);
         }
     read_row(n, w.scale() + c * n, scale);
@@ -139,7 +160,7 @@ template <class V> GPUSIM_FN void joint_rows_six(const World& w, int m, int c, c
     for (int s = 0; s < w.constraint_slots()[c]; ++s)
         for (int side = 0; side < 2; ++side) {
             const int body = side_body(w, m, side);
-            if (!w.dynamic()[body] || w.constraint_bodies()[c * w.slots() + s] != body) continue;
+            if (!follows_body(w, c, s, body)) continue;
             V column[6];
             for (int k = 0; k < 6; ++k) column[k] = V::strided(motion + 36 * side + k, 6);
             const real* rows = jacobian_row(w, c * 6, s);
@@ -255,6 +276,7 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
     point_masses(r);
     const real system = w.system_inverse_mass()[side_body(w, m, 0)] + w.system_inverse_mass()[side_body(w, m, 1)];
     for (int k = 0; k < w.pair_points()[m]; ++k) free[k] = bounded_response(point_record(r, k)[AT_MASS], system);
+    if (hub_sides(w, m)) free_response(w, false, r, hub_sides(w, m));
     take_numbers<36>(r + AT_RESPONSE, out);
 #if WHOLE_BLOCKS
     if (w.block() == 6) {
@@ -337,7 +359,7 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     start_sweep(r, w.twist(), s);
     add_path_twist(w, n, s.twist);
     sweep_points(w, w.record_index()[m], r, Floors{w.point_floor() + 8 * n}, s);
-    move_sides(r, s.wrench, w.twist());
+    move_joined(w, m, r, s.wrench, w.twist());
     write_numbers<6>(s.wrench, w.path_wrench());
     record_max_change(w, w.record_index()[m], r, 1, s);
 }

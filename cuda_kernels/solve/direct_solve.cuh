@@ -16,7 +16,7 @@
 
 GPUSIM_PHASE void diagonal_row(const World& w, int row) {
     const int n = w.block(), c = row / n, r = row - c * n;
-    w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] : real(1);
+    w.diagonal()[row] = w.row_used()[row] ? w.mass_blocks()[c * n * n + r * n + r] + hub_response(w, row) : real(1);
 }
 GPUSIM_PHASE void start_row(const World& w, int row) {
     diagonal_row(w, row);
@@ -291,8 +291,18 @@ GPUSIM_PHASE void guard_body(const World& w, int b) {
     }
 }
 // Add the correction to the impulses and velocities.
-GPUSIM_PHASE void correct_row(const World& w, int row) { w.solved()[row] += w.delta()[row]; }
+GPUSIM_PHASE void correct_row(const World& w, int row) {
+    if (!is_hub(w, row / w.block())) w.solved()[row] += w.delta()[row];
+}
 GPUSIM_PHASE void correct_body(const World& w, int i) { add_impulses(w, i, w.delta(), w.twist()); }
+// The sweeps do not move hubs. The velocity change of a hub (in ``delta``) contains the effect of the contacts.
+GPUSIM_PHASE void move_hub(const World& w, int c) {
+    if (!is_hub(w, c)) return;
+    const int body = w.hub_body()[c];
+    real moved[6];
+    impulse_response(w, body, w.delta(), moved);
+    for (int k = 0; k < 6; ++k) w.twist()[6 * body + k] += w.delta()[c * w.block() + k] - moved[k];
+}
 #if !GPUSIM_WIDE
 GPUSIM_PHASE void count_pass(const World& w, int) {
     *w.passes_remaining() -= 1;

@@ -175,7 +175,7 @@ def _warn_of_overflow(topology: Topology, config: SolverConfig) -> None:
         return
     raised = f"raise max_colors (up to {MAX_COLORS}) or " if config.max_colors < MAX_COLORS else ""
     warnings.warn(
-        f"{overflow.size} of {topology.num_constraints} constraints (the first is "
+        f"{overflow.size} of {len(topology.constraint_labels)} constraints (the first is "
         f"'{topology.constraint_labels[overflow[0]]}') have no color (max_colors = {config.max_colors}) and "
         f'converge more slowly, by Jacobi with mass splitting; {raised}use joint_solver="direct"',
         stacklevel=callers_level(),

@@ -52,7 +52,7 @@ _INDICES = (
     "color_start", "color_constraint", "color_of", "overflow", "overflow_load", "constraint_axis_start",
     "constraint_axis", "axis_term_start", "axis_term", "axis_clamp_start", "axis_clamp", "actuator_term_axis",
     "constraint_coupled", "coupled_constraint", "coupled_start", "coupled_axis",
-    "body_push_start", "body_push", "dot_point_start", "body_path_start", "body_path",
+    "body_push_start", "body_push", "dot_point_start", "body_path_start", "body_path", "body_hub", "hub_body",
 )  # fmt: skip
 TABLE_TYPES: dict[str, str] = {
     **{
@@ -83,7 +83,7 @@ SIZES = (
     "elements", "angles", "free_bodies", "couplings", "axes", "controls", "joint_sensors", "contact_sensors", "ropes",
     "wraps", "pulls", "actuator_terms", "refitted_terms", "clamps", "blocks", "edges", "levels", "coupled",
     "swept_constraints", "loop_constraints", "dependent_constraints", "rotors", "colors", "overflow_constraints",
-    "overflow_sides", "color_axes", "actuators", *CONTACT_SIZES,
+    "overflow_sides", "color_axes", "actuators", "hubs", *CONTACT_SIZES,
 )  # fmt: skip
 
 
@@ -151,6 +151,7 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
         "overflow_sides": t.num_constraints * t.slots if overflow else 0,
         "color_axes": t.axis_row.size if colored else 0,
         "actuators": sum(len(g.specs) for g in model.groups),
+        "hubs": len(t.hubs) if direct else 0,
         "max_colors": config.max_colors,
         **(contacts := model.contact.sizes(config, t.dynamic)),
         **path_sizes(model, contacts),
@@ -217,6 +218,7 @@ _ELIMINATION = (
     "product_start", "product_i", "product_j", "block_row", "block_column", "level_pivot", "pivot", "pivot_edge",
     "level_edge", "edge_block", "edge_pivot", "edge_row", "level_target", "target_block", "update_start", "update_left",
     "update_right", "level_forward", "forward_target", "forward_start", "forward_edge", "body_path_start", "body_path",
+    "body_hub", "hub_body",
 )  # fmt: skip
 
 
@@ -229,8 +231,8 @@ def _no_elimination() -> dict[str, Array]:
 
 def _elimination_tables(t: Topology) -> dict[str, Array]:
     """Return the block operations of the factorization as tables, sorted by target block."""
-    e = t.elimination
-    products = _by_target(t.assembly.rounds, e.num_blocks)
+    e, assembly = t.hub_factorization
+    products = _by_target(assembly.rounds, e.num_blocks)
     tables: dict[str, Array] = {
         "product_start": starts(len(p) for p in products),
         "product_i": np.array([i for p in products for i, _ in p]),
@@ -272,6 +274,8 @@ def _elimination_tables(t: Topology) -> dict[str, Array]:
     tables["update_right"] = np.array([b for u in updates for _, b in u])
     tables["forward_start"], tables["forward_edge"] = packed(forwards)
     tables["body_path_start"], tables["body_path"] = packed(find_paths(t).bodies)
+    tables["body_hub"] = np.array([t.hubs.get(b, -1) for b in range(t.num_bodies + 1)])
+    tables["hub_body"] = np.array([b if b in t.hubs else -1 for b in t.hub_body.tolist()])
     return tables
 
 

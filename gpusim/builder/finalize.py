@@ -23,9 +23,10 @@ from gpusim.builder.commands import (
     operator_commands,
 )
 from gpusim.compiler.contact_topology import check_laws, contact_topology, pairs_with_material
+from gpusim.compiler.hubs import find_hubs
 from gpusim.compiler.mass import complete_bodies
 from gpusim.compiler.ray_sensors import with_shapes
-from gpusim.compiler.rows import AXIS_PARAMETERS, RowCollector
+from gpusim.compiler.rows import AXIS_PARAMETERS, Constraint, RowCollector
 from gpusim.compiler.topology import Topology
 from gpusim.description.actuator_kinds import MAX_CLAMPED, Group, Parameter, actuator_type
 from gpusim.description.elements import Elements
@@ -303,9 +304,13 @@ def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> d
 
 
 def _topology(builder: Elements, collector: RowCollector) -> Topology:
-    constraints = collector.constraints
-    world, count = len(builder.bodies), len(constraints)
+    world = len(builder.bodies)
+    moving = [{b for b in c.bodies if b >= 0 and not builder.bodies[b].kinematic} for c in collector.constraints]
+    hubs = find_hubs(moving, [len(m) < len(set(c.bodies)) for m, c in zip(moving, collector.constraints, strict=True)])
+    constraints = [*collector.constraints, *(Constraint("", []) for _ in hubs)]
+    count = len(constraints)
     block = max((len(c.rigid) + len(c.axes) + (c.mix >= 0) + len(c.coupled) for c in constraints), default=1)
+    block = max(block, 6) if hubs else block
     slots = max((len(c.bodies) for c in constraints), default=2)
     bodies = np.full((count, slots), world, dtype=np.int64)
     used = np.zeros((count, block), dtype=bool)
@@ -357,9 +362,10 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
         element_row=element_row,
         element_row_index=element_row_index,
         constraint_bodies=bodies,
-        constraint_labels=[c.label for c in constraints],
+        constraint_labels=[c.label for c in collector.constraints],
         coupled_constraint=np.array([c for c, x in enumerate(constraints) if x.coupled], dtype=np.int64),
         constraint_joint=np.array([c.joint for c in constraints], dtype=np.int64),
+        hub_body=np.array([-1] * len(collector.constraints) + hubs, dtype=np.int64),
         swept=np.zeros(count, dtype=bool),
         row_used=used,
         body_sides=_slots_by_body(bodies, dynamic),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -65,26 +66,39 @@ def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
     return sides
 
 
-def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination, Assembly]:
+def eliminate(
+    bodies: Array, dynamic: Array, swept: Array, hubs: Mapping[int, int], late: Set[int]
+) -> tuple[Elimination, Assembly]:
     """Compute the symbolic block factorization of J M^-1 J^T.
+
+    A *hub* is a body with many constraints. The velocity change w of a hub is an additional unknown:
+
+        A' p + J w = r,   J^T p - M w = 0
+
+    J and M belong to the hub. A' contains no product over the hub, so the constraints on a hub are not neighbors.
 
     Args:
         bodies: bodies of every constraint, (constraints, slots).
         dynamic: array (bodies,), True for bodies that can move.
         swept: array (constraints,), True for constraints of the colored solver. The factorization does not contain the
             constraints of the colored solver. No movable body has constraints in both solvers.
+        hubs: body index -> index of the empty constraint that represents w.
+        late: indices of the constraints that move only a hub. The hub must come first, because the pivots of these
+            constraints are singular without the hub.
 
     Returns:
-        The operations of the factorization, and the products for the blocks of J M^-1 J^T.
+        The operations of the factorization, and the products for its blocks.
     """
     count, slots = bodies.shape
     sides = shared_sides(bodies, dynamic)
     neighbors: list[set[int]] = [set() for _ in range(count)]
-    for group in sides.values():
+    for body, group in sides.items():
         members = {side // slots for side in group}
         for c in members:
-            neighbors[c] |= members - {c}
-    order, columns = _minimum_fill(neighbors, np.flatnonzero(~swept).tolist())
+            neighbors[c] |= {hubs[body]} if body in hubs else members - {c}
+        if body in hubs:
+            neighbors[hubs[body]] |= members
+    order, columns = _minimum_fill(neighbors, np.flatnonzero(~swept).tolist(), late, set(hubs.values()))
     position = {c: k for k, c in enumerate(order)}
     edges: dict[tuple[int, int], int] = {}
     for k in order:
@@ -99,11 +113,16 @@ def eliminate(bodies: Array, dynamic: Array, swept: Array) -> tuple[Elimination,
         block_column=np.concatenate([diagonal, pairs[:, 1]]),
     )
     elimination.levels = _levels(order, columns, edges, position)
-    return elimination, Assembly(_products(sides, slots, edges))
+    return elimination, Assembly(_products(sides, slots, edges, hubs))
 
 
-def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int], dict[int, set[int]]]:
-    """Choose pivots greedily by fill-in, then by depth in the tree, then by degree, then by index."""
+def _minimum_fill(
+    neighbors: list[set[int]], among: list[int], late: Set[int], hubs: Set[int]
+) -> tuple[list[int], dict[int, set[int]]]:
+    """Choose pivots greedily by fill-in, then by depth in the tree, then by degree, then by index.
+
+    Hubs come last. The paths of the bodies around a hub then end at the hub.
+    """
     graph = [set(n) for n in neighbors]
     remaining = set(among)
     depth = [0] * len(graph)
@@ -111,7 +130,7 @@ def _minimum_fill(neighbors: list[set[int]], among: list[int]) -> tuple[list[int
     columns: dict[int, set[int]] = {}
     cost = {c: _fill(graph, c) for c in remaining}
     while remaining:
-        best = min(remaining, key=lambda c: (cost[c], depth[c], len(graph[c]), c))
+        best = min(remaining, key=lambda c: (c in late, c in hubs, cost[c], depth[c], len(graph[c]), c))
         remaining.discard(best)
         order.append(best)
         around = graph[best]
@@ -166,11 +185,21 @@ def _levels(
 
 
 def _products(
-    sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int]
+    sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int], hubs: Mapping[int, int]
 ) -> list[tuple[Array, Array, Array]]:
-    """List the products J_i M^-1 J_j^T for all pairs of constraint slots on the same body."""
+    """List the products J_i M^-1 J_j^T for all pairs of constraint slots on the same body.
+
+    The first slot of a hub's empty constraint has the Jacobian M.
+    """
     products = []
     for body in sorted(sides):
+        if body in hubs:
+            hub, q = hubs[body], hubs[body] * slots
+            products.append((hub, q, q))
+            for p in sides[body]:
+                edge = edges.get((p // slots, hub))
+                products.append((edges[hub, p // slots], q, p) if edge is None else (edge, p, q))
+            continue
         for p in sides[body]:
             for q in sides[body]:
                 i, j = p // slots, q // slots

@@ -208,7 +208,9 @@ class Topology:
     """(constraints, slots) bodies of each constraint. Unused slots contain the world."""
     constraint_labels: list[str]
     constraint_joint: Array
-    """Joint index of each constraint, or -1 for lines and couplings."""
+    """Joint index of each constraint, or -1 for lines, couplings and hubs."""
+    hub_body: Array
+    """Body of each empty constraint that represents a hub (compiler/elimination.py), or -1, (constraints,)."""
     coupled_constraint: Array
     """Constraints of coupled actuators, whose law couples several axes (description/actuator_kinds.py)."""
     swept: Array
@@ -278,16 +280,22 @@ class Topology:
         return constraints_in_loops(joined, self.dynamic)
 
     @cached_property
+    def _row_bodies(self) -> dict[int, set[int]]:
+        """Return the bodies that each row connects."""
+        coupling = self.coupling
+        rows = np.concatenate([self.element_row_index, np.repeat(coupling.row, np.diff(coupling.start))])
+        element = np.concatenate([self.element_row, coupling.element])
+        bodies: dict[int, set[int]] = {}
+        for row, a, b in zip(rows, self.element_body_a[element], self.element_body_b[element], strict=True):
+            bodies.setdefault(int(row), set()).update((int(a), int(b)))
+        return bodies
+
+    @cached_property
     def _joined(self) -> list[set[int]]:
         """Return the bodies that each constraint connects."""
-        rows, elements = [self.element_row_index], [self.element_row]
-        coupling = self.coupling
-        rows.append(np.repeat(coupling.row, np.diff(coupling.start)))
-        elements.append(coupling.element)
-        constraint, element = np.concatenate(rows) // self.block, np.concatenate(elements)
         joined: list[set[int]] = [set() for _ in range(self.num_constraints)]
-        for c, a, b in zip(constraint, self.element_body_a[element], self.element_body_b[element], strict=True):
-            joined[c] |= {int(a), int(b)}
+        for row, bodies in self._row_bodies.items():
+            joined[row // self.block] |= bodies
         return joined
 
     @cached_property
@@ -302,7 +310,23 @@ class Topology:
 
     @cached_property
     def _factorization(self) -> tuple[Elimination, Assembly]:
-        return eliminate(self.constraint_bodies, self.dynamic, self.swept)
+        return eliminate(self.constraint_bodies, self.dynamic, self.swept, {}, set())
+
+    @cached_property
+    def hubs(self) -> dict[int, int]:
+        """Map each hub whose constraints the direct solver solves to its empty constraint."""
+        direct = set(self.constraint_bodies[~self.swept].ravel().tolist())
+        return {b: c for c, b in enumerate(self.hub_body.tolist()) if b in direct and self.dynamic[b]}
+
+    @cached_property
+    def hub_factorization(self) -> tuple[Elimination, Assembly]:
+        """Return the symbolic factorization with hubs, and its products. The kernels use it."""
+        alone = {
+            row // self.block
+            for row, bodies in self._row_bodies.items()
+            if {b for b in bodies if self.dynamic[b]} <= self.hubs.keys()
+        }
+        return eliminate(self.constraint_bodies, self.dynamic, self.swept, self.hubs, alone)
 
     @property
     def elimination(self) -> Elimination:

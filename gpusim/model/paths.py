@@ -37,18 +37,19 @@ class Paths:
 
 
 def find_paths(t: Topology) -> Paths:
-    """Find the path of every body to the root of the elimination tree."""
-    pivots = [int(k) for level in t.elimination.levels for k in level.pivots]
+    """Find the path of every body to the root of the elimination tree with hubs."""
+    levels = t.hub_factorization[0].levels
+    pivots = [int(k) for level in levels for k in level.pivots]
     position = {c: n for n, c in enumerate(pivots)}
     parent: dict[int, int] = {}
-    for level in t.elimination.levels:
+    for level in levels:
         for k, i in zip(level.edge_pivot.tolist(), level.edge_row.tolist(), strict=True):
             parent[k] = min(parent.get(k, i), i, key=position.__getitem__)
     bodies: list[list[int]] = []
     for body in range(t.num_bodies + 1):
-        on = (t.constraint_bodies == body).any(axis=1) & ~t.swept & t.dynamic[body]
+        on = np.flatnonzero((t.constraint_bodies == body).any(axis=1) & ~t.swept & t.dynamic[body]).tolist()
         path: list[int] = []
-        at: int | None = min(np.flatnonzero(on).tolist(), key=position.__getitem__, default=None)
+        at = t.hubs[body] if body in t.hubs else min(on, key=position.__getitem__, default=None)
         while at is not None:
             path.append(position[at])
             at = parent.get(at)

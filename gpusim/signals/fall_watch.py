@@ -66,8 +66,8 @@ class FallWatch:
         down = np.broadcast_to(gravity / np.maximum(size, 1e-300)[:, None], (len(position), 3))
         fell = np.min([self._below(shape, position, down) for shape in self._catching], axis=0)
         speed = np.einsum("wbk,wk->wb", np.asarray(state["linear_velocity"], np.float64)[:, self._loose], down)
+        fell = np.where(np.isfinite(fell) & (size > 0.0)[:, None], fell, 0.0)
         falls = (fell >= DROP) & (speed**2 >= FREE**2 * 2.0 * size[:, None] * fell) & (speed > 0.0)
-        falls &= np.isfinite(fell) & (size > 0.0)[:, None]
         if falls.any():
             self._warn(np.where(falls, fell, 0.0))
 

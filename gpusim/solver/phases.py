@@ -40,6 +40,7 @@ _TABLE = (
         writes="inertia_inverse_effective tension_stiffness",
     ),
     Phase("mass_row", "sides * block", reads="jacobian inertia_inverse_effective", writes="mass_jacobian"),
+    Phase("mass_hub", "constraints", reads="inertia_inverse_effective", writes="jacobian mass_jacobian"),
     Phase(
         "axis_rates",
         "axes",
@@ -130,8 +131,8 @@ _TABLE = (
         reads="jacobian mass_jacobian",
         writes="mass_blocks",
     ),
-    Phase("diagonal_row", "rows", reads="mass_blocks", writes="diagonal"),
-    Phase("start_row", "rows", reads="mass_blocks", writes="gamma diagonal solved target"),
+    Phase("diagonal_row", "rows", reads="jacobian mass_blocks mass_jacobian", writes="diagonal"),
+    Phase("start_row", "rows", reads="jacobian mass_blocks mass_jacobian", writes="gamma diagonal solved target"),
     Phase(
         "start_axis",
         "axes",
@@ -155,7 +156,7 @@ _TABLE = (
     Phase(
         "scale_row",
         "rows",
-        reads="diagonal factor_damping gamma softening",
+        reads="diagonal factor_damping gamma jacobian mass_blocks mass_jacobian softening",
         writes="factored_gamma scale scaled_diagonal",
     ),
     Phase(
@@ -236,6 +237,7 @@ _TABLE = (
     Phase("scale_change", "rows", reads="scale", writes="delta"),
     Phase("correct_row", "rows", reads="delta", writes="solved"),
     Phase("correct_body", "body_items(w)", bound="bodies * 6", reads="delta mass_jacobian", writes="twist"),
+    Phase("move_hub", "constraints", reads="delta mass_jacobian", writes="twist"),
     Phase("start_stress", writes="load_size self_stress"),
     Phase("respond_body", "bodies", reads="mass_jacobian solved", writes="rotation_terms"),
     Phase(

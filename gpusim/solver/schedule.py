@@ -42,6 +42,7 @@ STIFFENS = Condition(
 )  # fmt: skip
 BOUNCES = Condition("bounces", "w.bounces()", lambda s: bool(s["bounces"]))
 JOINTS = Condition("joints", "w.constraints()", lambda s: s["constraints"] > 0)
+HUBS = Condition("hubs", "w.hubs()", lambda s: s["hubs"] > 0)
 FREE = Condition("free", "!w.constraints()", lambda s: not s["constraints"])
 AXES = Condition("axes", "w.axes()", lambda s: s["axes"] > 0)
 REFITTED = Condition("refitted", "w.refitted_terms()", lambda s: s["refitted_terms"] > 0)
@@ -172,7 +173,9 @@ STORE_CONTACTS = Stage("store_contacts", (If(TOUCHING, run("store_pair")),))
 PREPARE = Stage("prepare", (
     *run("set_times rotate_body track_angle evaluate_element sum_coupling"),
     If(STIFFENS, run("stiffen_body")),
-    *run("mass_row axis_rates"),
+    *run("mass_row"),
+    If(HUBS, run("mass_hub")),
+    *run("axis_rates"),
 ))  # fmt: skip
 PREPARE_CONTACTS = Stage("prepare_contacts", (If(PAIRS, (
     If(FOLLOWS, run("follow_shape follow_pair")),
@@ -288,7 +291,9 @@ DIRECT_PASSES = Routine("direct_passes", (While(PASSES_REMAINING, (
         If(ADVANCING, (
             If(TO_SWEEP, (SWEEP_WITHIN,)),
             SOLVE_BACKWARD,
-            *run("correct_row correct_body count_pass"),
+            *run("correct_row correct_body"),
+            If(ARTICULATED, (If(HUBS, run("move_hub")),)),
+            *run("count_pass"),
             If(AXES, (
                 REFIT, *run("want_mode"),
                 # Remove self-stress, because self-stress must not make friction slip.
@@ -398,7 +403,8 @@ CLOSE_LOOPS = (*run("start_closing"), Sweeps(MAX_CORRECTIONS, (
     LaterSweeps(run("refresh_rotation")),
     *run("error_row judge_errors"),
     LaterSweeps((If(CLOSING, (
-        *run("track_angle evaluate_element sum_coupling mass_row product_entry diagonal_row"), *LET_AXES_GO, FACTORIZE
+        *run("track_angle evaluate_element sum_coupling mass_row"), If(HUBS, run("mass_hub")),
+        *run("product_entry diagonal_row"), *LET_AXES_GO, FACTORIZE,
     )),)),
     If(CLOSING, (SOLVE_FACTORED, *run("weigh_shift shift_trusted"))),
 ), condition=UNCLOSED))  # fmt: skip

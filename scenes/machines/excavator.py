@@ -75,7 +75,7 @@ def build(
         name=NAME,
         description="An excavator on tracks digs stones out of a trench. One load-sensing pump supplies all drives.",
         builder=b,
-        config=gpusim.SolverConfig(dt=3e-3, iterations=4, max_pairs=500),
+        config=gpusim.SolverConfig(dt=3e-3, iterations=4, max_pairs=350),
         duration=OPERATED_DURATION if operated else DURATION,
         plots=[*_plots(0), *_operated_plots()] if operated else _plots(stones),
         camera=Camera((3.6, -4.6, 2.4), (1.1, 0.0, 0.7)),

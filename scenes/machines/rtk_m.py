@@ -75,7 +75,7 @@ def build(
         description="A rescue robot on four tracks climbs a step, extends its outriggers and holds a load sideways.",
         builder=b,
         # A small margin skips pairs of shoes and wheels without force, and saves a third of the time.
-        config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=450),
+        config=gpusim.SolverConfig(dt=3e-3, iterations=4, contact_margin=1e-3, max_pairs=400),
         duration=OPERATED_DURATION if operated else END,
         plots=[*_plots(), *_operated_plots()] if operated else _plots(),
         camera=Camera((7.0, -5.0, 2.6), (2.6, 0.6, 0.6)),
