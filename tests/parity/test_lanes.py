@@ -14,7 +14,7 @@ from .test_team import SPOILED, add_defines, heap, leg
 
 pytestmark = pytest.mark.native
 
-STEPS = 30
+STEPS = 15
 LAYOUTS = {"float32": [(16, {}), (8, {}), (32, {"GPUSIM_PLAIN": "1"})], "float64": [(8, {}), (4, {})]}
 
 
