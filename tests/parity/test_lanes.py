@@ -37,7 +37,7 @@ def run(
     with monkeypatch.context() as own:
         add_defines(defines, own)
         fitting = lanes == compile_native.vector_bytes() // np.dtype(dtype).itemsize
-        if lanes > 1 and not fitting or "GPUSIM_PLAIN" in defines:
+        if lanes > 1 and not fitting or defines:
             optimize_less(own)
         elif fitting and dtype == "float32" and launch == "staged":
             optimize_as_shipped(own)

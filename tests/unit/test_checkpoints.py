@@ -35,7 +35,8 @@ from .test_own_kinds import Shove
 
 BACKENDS = ["numpy", pytest.param("native", marks=pytest.mark.native)]
 SLOW_ON_NUMPY = (
-    *("biped_valve", "biped_walk", "card_house", "krt100m", "mecanum_vehicle", "omni_vehicle", "pile", "rtk_m"),
+    *("biped_valve", "biped_walk", "card_house", "krt100m", "mecanum_vehicle", "omni_vehicle", "pile", "robot_arm"),
+    *("rtk_m", "slope"),
 )
 # A step of these takes NumPy a second.
 LARGE = ("excavator", "pyramid")
