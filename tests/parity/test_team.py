@@ -220,9 +220,11 @@ def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
-def test_sizes_as_constants(solver: str) -> None:
+def test_sizes_as_constants(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = []
     for specialize in (False, True):
+        if specialize:  # test_specialization.py has such builds as users get them
+            optimize_less(monkeypatch)
         model = load_scene("slider_crank").builder.finalize()
         config = SolverConfig(dt=1e-3, joint_solver=solver)
         sim = Simulation(model, 3, "native", config=config, specialize=specialize)
