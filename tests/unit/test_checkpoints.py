@@ -106,7 +106,7 @@ def test_settings_and_launches(dtype: str, config: dict[str, Any], worlds: int, 
 def test_every_scene(name: str, backend: str, tmp_path: Path) -> None:
     # test_a_new_process_continues_with_the_same_bits covers what a process could remember outside the file
     few = backend == "numpy" and name in SLOW_ON_NUMPY
-    steps = 1 if few else 20
+    steps = 1 if few else 12
     config = {"iterations": 2} if few else {}
     for worlds in (1,) if few else (1, 9):
         sim, path = under_way(name, backend, worlds, steps, config=config), tmp_path / f"{worlds}.npz"
