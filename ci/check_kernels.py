@@ -1,6 +1,7 @@
-"""Compile every variant of the kernels for every architecture with NVRTC 12. The script needs no GPU.
+"""Compile the variants of the kernels for every architecture with NVRTC 12. The script needs no GPU.
 
-    python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--full] [--limits] [--jobs 2] [--allow-missing]
+    python ci/check_kernels.py [--arch sm_90]... [--variant NAME]... [--all] [--full] [--limits]
+                               [--jobs 2] [--allow-missing]
 
 The PTX may contain only instructions whose results IEEE 754 defines (``ci/ptx/forms.py``).
 
@@ -60,6 +61,10 @@ NEXT_VARIANTS = (
     "signals float64",
     "robotics",
     "rays",
+)
+# Builds that differ from another build only in the number type of the state. The check leaves them out without --all.
+REPEATED = re.compile(
+    r"(staged|signals) .* in float64.*|fused direct (float32 in float64( in shared memory)?|float64 with all contacts)"
 )
 MAX_JOBS = 2
 FAULTS_SHOWN = 5
@@ -395,7 +400,7 @@ def main(arguments: Sequence[str] | None = None, variants: Iterable[Any] | None 
         print(error, file=sys.stderr)
         return 1
     try:
-        chosen = _chosen(variants, options.variant)
+        chosen = _chosen(variants, options.variant, options.all or options.limits)
     except UnknownNameError as error:
         print(error, file=sys.stderr)
         return 1
@@ -462,7 +467,7 @@ def sized_variants() -> Iterator[Any]:
         yield replace(variant, name=f"{variant.name} {name}")
 
 
-def _chosen(variants: Iterable[Any] | None, names: Sequence[str]) -> list[Any]:
+def _chosen(variants: Iterable[Any] | None, names: Sequence[str], every: bool = False) -> list[Any]:
     if variants is None:
         from gpusim.backends.codegen.variants import kernel_variants
 
@@ -471,13 +476,14 @@ def _chosen(variants: Iterable[Any] | None, names: Sequence[str]) -> list[Any]:
     for name in names:
         if name not in known:
             raise unknown_name("variant", name, known)
-    return [variant for name, variant in known.items() if not names or name in names]
+    return [v for name, v in known.items() if name in names or not names and (every or not REPEATED.fullmatch(name))]
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description="compile every variant of the kernels for every architecture")
     parser.add_argument("--arch", action="append", help=f"you can repeat this option (default {' '.join(ARCHS)})")
     parser.add_argument("--variant", action="append", default=[], help="only this variant; you can repeat this option")
+    parser.add_argument("--all", action="store_true", help="also variants that repeat the code of another variant")
     parser.add_argument(
         "--full", action="store_true", help="full optimization in ptxas, for the resources of users' kernels"
     )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gpusim.backends.native import backend as native_backend
+from tests.builds import optimize_less
 
 from .bits import HEAPS, LARGE, Runner, cases, check_64_worlds, check_neighbors, differing
 
@@ -23,7 +24,8 @@ def test_64_worlds_and_run_to_run(name: str) -> None:
 
 
 def test_kernels_without_unused_code_have_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    runner, order = Runner("pile", "float64", "direct"), np.arange(2)
-    general = runner.state(order, 30, launch="staged", threads=1)
+    runner, order = Runner("slope", "float64", "direct"), np.arange(2)
+    general = runner.state(order, 60, launch="fused", threads=1)
     monkeypatch.setattr(native_backend, "general_sizes", lambda sizes: sizes)
-    assert differing(general, runner.state(order, 30, launch="staged", threads=1), order, order) == []
+    optimize_less(monkeypatch)  # no other test uses this build
+    assert differing(general, runner.state(order, 60, launch="fused", threads=1), order, order) == []

@@ -150,7 +150,7 @@ def test_whole_run(name: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "steps"),
-    [("ball_half", 6), ("stack_converges", 2), ("heap", 2), ("pendulum_colored", 3), ("leg_direct", 1), ("tires", 3)],
+    [("ball_half", 6), ("stack_converges", 1), ("heap", 1), ("pendulum_colored", 3), ("leg_direct", 1), ("tires", 3)],
 )
 def test_worlds_keep_their_bits(name: str, steps: int) -> None:
     worlds = 3

@@ -17,6 +17,7 @@ In float64, all other seeds agree to 1e-12. In float32, all agree to 1e-5.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from typing import Any
 
@@ -37,6 +38,7 @@ from .stages import BY_NAME
 
 pytestmark = pytest.mark.native
 
+AMBIGUOUS = (3, 7, 8, 10, 13, 18)
 TOLERANCE = {"float64": 1e-12, "float32": 1e-5}
 VELOCITY = {"float64": 1e-10, "float32": 1e-5}
 SLACK = 30.0
@@ -47,6 +49,17 @@ _BY_VELOCITY = (
     "bias", "element_bias", "rate_next", "midpoint", "residual_now", "residual", "strut_scratch", "joint_strut_scratch",
     "oil_circuit_speed",
 )  # fmt: skip
+
+CHOICES = (("direct", "colored"), ("second_order", "semi_implicit"), ("float64", "float32"))
+# Half of the combinations, so that each machine has each pair of values. Those with ambiguous impulses have all in
+# float64.
+CASES = [
+    (seed, *combination)
+    for seed in SEEDS
+    for combination in itertools.product(*CHOICES)
+    if (seed + sum(values.index(value) for values, value in zip(CHOICES, combination, strict=True))) % 2
+    or (seed in AMBIGUOUS and combination[2] == "float64")
+]
 
 
 def config(seed: int, solver: str, scheme: str) -> dict[str, Any]:
@@ -103,10 +116,7 @@ def check(outcome: Outcome, walk: Walk, dtype: str) -> str:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
-@pytest.mark.parametrize("solver", ["direct", "colored"])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "solver", "scheme", "dtype"), CASES)
 def test_every_stage(seed: int, solver: str, scheme: str, dtype: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

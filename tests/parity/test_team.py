@@ -72,10 +72,17 @@ def walker() -> ModelBuilder:
     return robot(ball=False)
 
 
+SCHEMES = ("second_order", "semi_implicit")
 TOUCHING: dict[str, Callable[[], ModelBuilder]] = {
     "leg": leg, "crawler": crawler, "walker": walker, "robot": robot,
     "heap of 14": lambda: heap(14), "heap of 70": lambda: heap(70),
 }  # fmt: skip
+# Each scene with both solvers and both schemes, in two of the four combinations.
+CASES = [
+    (scene, solver, SCHEMES[(number + swapped) % 2])
+    for number, scene in enumerate(sorted(list_scenes()))
+    for swapped, solver in enumerate(("direct", "colored"))
+]
 UNLIKE = {"GPUSIM_REVERSED": "1", "GPUSIM_TEAM": "1"}
 TEAMS: dict[str, tuple[dict[str, str], int]] = {"plain": ({}, 1), "reversed": (UNLIKE, 1), "team": (UNLIKE, 3)}
 
@@ -134,9 +141,7 @@ def run(
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:world:UserWarning")
-@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
-@pytest.mark.parametrize("solver", ["direct", "colored"])
-@pytest.mark.parametrize("scene", list_scenes())
+@pytest.mark.parametrize(("scene", "solver", "scheme"), CASES)
 def test_scenes(scene: str, solver: str, scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_scene(scene).builder.finalize()
     ends = [run(model, team, monkeypatch, 8, joint_solver=solver, scheme=scheme) for team in TEAMS]
@@ -158,7 +163,7 @@ def star(arms: int) -> Model:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("scheme", ["second_order", "semi_implicit"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 def test_overflow(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.warns(UserWarning, match=naming("max_colors")):
         ends = [
@@ -215,9 +220,11 @@ def test_memory_of_another_simulation(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("solver", ["direct", "colored"])
-def test_sizes_as_constants(solver: str) -> None:
+def test_sizes_as_constants(solver: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ends = []
     for specialize in (False, True):
+        if specialize:  # test_specialization.py has such builds as users get them
+            optimize_less(monkeypatch)
         model = load_scene("slider_crank").builder.finalize()
         config = SolverConfig(dt=1e-3, joint_solver=solver)
         sim = Simulation(model, 3, "native", config=config, specialize=specialize)

@@ -65,7 +65,7 @@ def test_numpy_runs_it_alike(case: str) -> None:
         sim = gpusim.Simulation(scene.builder.finalize(), backend=backend, config=scene.config)
         for item in scene.builder.diagrams[0].operator_inputs:
             sim.control[item.label] = 0.5 * (item.lower + item.upper) + 0.4 * (item.upper - item.lower)
-        sim.step(20 if scene.name == "hydraulic_lift" else 3 if case in ON_TRACKS else 5)
+        sim.step(20 if scene.name == "hydraulic_lift" else 2 if case in ON_TRACKS else 5)
         found.append(sim.control.array.copy())
     np.testing.assert_allclose(found[0], found[1], rtol=0.0, atol=1e-6)
 

@@ -206,6 +206,15 @@ def test_every_variant_has_limits(check_kernels: ModuleType) -> None:
     assert set(limits) == {v.name for v in (*kernel_variants(), *own)}
 
 
+def test_builds_that_repeat_code_are_left_out(check_kernels: ModuleType) -> None:
+    usual, every = ({v.name for v in check_kernels._chosen(None, (), more)} for more in (False, True))
+    assert len(every - usual) == 7 and not any("float32 in float64" in name for name in usual if "staged" in name)
+    for name in every - usual:
+        repeated = check_kernels._chosen(None, [name])[0].defines
+        stored = [v.defines for v in kernel_variants() if v.name in usual]
+        assert any({**d, "GPUSIM_STORED": ""} == {**repeated, "GPUSIM_STORED": ""} for d in stored), name
+
+
 PARTS = {
     "half.cu": '#if HALVES\nextern "C" __device__ double half(double x) { return 0.5 * x; }\n#endif\n',
     "user.cu": 'extern "C" __device__ double half(double x);\n'

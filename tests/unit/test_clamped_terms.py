@@ -15,6 +15,7 @@ from gpusim.errors import ModelError
 from gpusim.reference.joints import laws, modes
 from gpusim.reference.solve import direct_solve
 from gpusim.typing import Array
+from tests.builds import optimize_less
 from tests.message_snapshot import naming
 
 from .helpers import NO_GRAVITY, SOLVERS, slider, wheel
@@ -289,6 +290,7 @@ def test_careful_worlds_make_one_move_at_a_time(monkeypatch: pytest.MonkeyPatch)
         return dataclasses.replace(variant, generated=variant.generated | {"world.cuh": world})
 
     monkeypatch.setattr(native_backend, "model_variant", careful)
+    optimize_less(monkeypatch)  # no other test uses this build
     masses, servos = 1, 4
     sims = [
         excited(simulate(train(masses, servos), backend, 32, launch, dt=5e-3, iterations=40), masses, servos)

@@ -305,21 +305,21 @@ def test_grid_of_400_bodies_hangs() -> None:
 
 
 @pytest.mark.nightly
-def test_grid_of_10000_bodies() -> None:
+def test_grid_of_2500_bodies() -> None:
     began = time.perf_counter()
-    builder = grid(100)
+    builder = grid(50)
     built = time.perf_counter()
     model = builder.finalize()
     finalized = time.perf_counter()
     sets = model.topology.coloring_for(32)
     done = time.perf_counter()
-    print(f"grid 100: build {built - began:.2f} s, finalize {finalized - built:.2f} s, color {done - finalized:.3f} s")
-    assert model.topology.num_constraints == 19800
+    print(f"grid 50: build {built - began:.2f} s, finalize {finalized - built:.2f} s, color {done - finalized:.3f} s")
+    assert model.topology.num_constraints == 4900
     assert len(sets.colors) <= 6 and not sets.overflow.size
     check_sets(sets, model.topology.constraint_bodies, model.topology.dynamic, len(sets.colors))
     sim = Simulation(model, backend="numpy", config=SolverConfig(dt=1e-3, iterations=10, joint_solver="colored"))
     history = residuals(sim)
-    print("grid 100: residual after each sweep", history)
+    print("grid 50: residual after each sweep", history)
     assert np.all(np.diff(history) < 0.0) and history[-1] < 1e-2 * history[0]
     if why_not("native"):
         return

@@ -10,6 +10,7 @@ from scipy.linalg import expm
 from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig
 from gpusim.description.actuator_kinds import _KINDS, BEFORE_LAST, LAST, NEXT, ActuatorType, Group, Parameter, register
 from gpusim.description.references import JOINT
+from tests.backends import FASTEST
 from tests.message_snapshot import naming
 
 from .helpers import NO_GRAVITY, SOLVERS, bits, different, history, slider
@@ -97,12 +98,13 @@ def run(
     webs: int,
     solver: str,
     dt: float,
-    backend: str = "auto",
+    backend: str = FASTEST,
     num_worlds: int = 1,
-    launch: str = "auto",
+    launch: str = "fused",
     **config: object,
 ) -> Simulation:
     config_ = SolverConfig(dt=dt, joint_solver=solver, iterations=40, **config)  # type: ignore[arg-type]
+    launch = launch if backend == "native" else "auto"
     sim = Simulation(build(webs).finalize(), num_worlds, backend, config=config_, launch=launch)
     for n, x in enumerate((0.02, -0.01, 0.015)):
         sim.write(f"joint.s{n}.position", x)

@@ -92,7 +92,8 @@ def test_a_kind_from_outside_the_package() -> None:
     register(Lag)
     try:
         model = slide(Lag)
-        sims = [Simulation(model, 2, backend, config=SolverConfig(dt=1e-3)) for backend in ("cuda", "native")]
+        config = SolverConfig(dt=1e-3)
+        sims = [Simulation(model, 2, backend, config=config, launch="fused") for backend in ("cuda", "native")]
         for sim in sims:
             sim.control["own"] = [1.0, 2.0]
             sim.step(6)

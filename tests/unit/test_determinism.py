@@ -48,7 +48,6 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
 @pytest.mark.parametrize(
     ("solver", "dtype", "steps"),
     [
-        pytest.param("direct", "float64", 200, marks=pytest.mark.nightly),
         ("direct", "float64", 40),
         pytest.param("direct", "float32", 40, marks=pytest.mark.nightly),
         ("colored", "float64", 30),
@@ -56,6 +55,16 @@ def run(worlds: np.ndarray, steps: int, dtype: str, backend: str, **config: Any)
     ],
 )
 def test_permuted_and_alone(solver: str, dtype: str, steps: int, backend: str) -> None:
+    check_permuted_and_alone(solver, dtype, steps, backend)
+
+
+@pytest.mark.nightly
+@pytest.mark.native
+def test_permuted_and_alone_in_a_long_run() -> None:
+    check_permuted_and_alone("direct", "float64", 200, "native")  # takes NumPy half a minute
+
+
+def check_permuted_and_alone(solver: str, dtype: str, steps: int, backend: str) -> None:
     config: dict[str, Any] = {"backend": backend, "joint_solver": solver}
     config |= {} if solver == "direct" else {"iterations": 4, "impulse_tolerance": 1e-7}
     together = run(np.arange(WORLDS), steps, dtype, **config)

@@ -279,23 +279,23 @@ def test_simulations_leave_no_memory_behind() -> None:
         gc.collect()
 
     # The first cycles fill caches and the allocator's pools.
-    cycles(200)
+    cycles(100)
     resident = _resident_bytes()
-    cycles(650)
+    cycles(300)
     grown = _resident_bytes() - resident
-    assert grown < 4e6, grown
+    assert grown < 2e6, grown
     tracemalloc.start()
     try:
-        cycles(50)
+        cycles(25)
         growths = []
         for _ in range(3):
             before = tracemalloc.get_traced_memory()[0]
-            cycles(50)
+            cycles(25)
             growths.append(tracemalloc.get_traced_memory()[0] - before)
     finally:
         tracemalloc.stop()
     # A leak grows every time; other threads of the test process may fill a cache of theirs once.
-    assert min(growths) < 20e3, growths
+    assert min(growths) < 10e3, growths
 
 
 @pytest.mark.parametrize("launch", ["fused", "staged"])

@@ -92,7 +92,8 @@ def test_second_order_towards_the_closed_form(model: Model, backend: str) -> Non
 def test_kernels_follow_the_reference(model: Model, dtype: str, solver: str, tolerance: float) -> None:
     config = SolverConfig(dt=1e-3, joint_solver=solver)
     sims = [Simulation(model, 2, backend="numpy", dtype=dtype, config=config)]
-    sims += [Simulation(model, 2, backend="native", dtype=dtype, config=config, launch=x) for x in ("fused", "staged")]
+    launches = ("fused", "staged") if solver == "direct" else ("fused",)  # each takes its own build
+    sims += [Simulation(model, 2, backend="native", dtype=dtype, config=config, launch=launch) for launch in launches]
     states = []
     for sim in sims:
         sim.control["coil"] = [VOLTAGE, -VOLTAGE]
@@ -102,7 +103,7 @@ def test_kernels_follow_the_reference(model: Model, dtype: str, solver: str, tol
         for name in ("coil.coil.force", "coil.coil.current", "joint.slide.velocity", "joint.slide.position"):
             np.testing.assert_allclose(sim.read(name), sims[0].read(name), rtol=tolerance, err_msg=name)
         states.append({name: np.array(array) for name, array in sim.state.variables().items()})
-    assert all(states[1][name].tobytes() == states[2][name].tobytes() for name in states[1])
+    assert all(states[1][name].tobytes() == states[-1][name].tobytes() for name in states[1])
     sims[1].reset()
     assert not sims[1].read("coil.coil.current").any()
     sims[1].control["coil"] = VOLTAGE

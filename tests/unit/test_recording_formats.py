@@ -344,7 +344,7 @@ def test_a_spring_in_an_mcap_file_is_a_cylinder_between_its_ends(tmp_path: Path)
 @pytest.mark.parametrize("name", list_scenes())
 def test_every_scene_is_drawn_in_recordings(tmp_path: Path, name: str, suffix: str) -> None:
     scene = load_scene(name)
-    sim = gpusim.Simulation(scene.builder.finalize(), backend="numpy", config=scene.config)
+    sim = gpusim.Simulation(scene.builder.finalize(), backend=FASTEST, config=scene.config)
     with gpusim.record(sim, tmp_path / f"a.{suffix}", ["sim.time"]):
         sim.step(2)
     assert len(load_recording(tmp_path / f"a.{suffix}")) == 3
@@ -422,9 +422,9 @@ def test_damaged_files_get_one_sentence(tmp_path: Path, suffix: str, content: by
 
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.platform == "win32", reason="forks")
-def test_recordings_killed_at_50_moments_keep_their_blocks(tmp_path: Path, suffix: str) -> None:
-    command = [sys.executable, "-m", "tests.unit.killed_recordings", str(tmp_path), suffix, "50", "1"]
+def test_killed_recordings_keep_their_blocks(tmp_path: Path, suffix: str) -> None:
+    command = [sys.executable, "-m", "tests.unit.killed_recordings", str(tmp_path), suffix, "20", "1"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
     within, ending = map(int, done.stdout.split())
-    assert within + ending >= 10
+    assert within + ending >= 5

@@ -50,8 +50,7 @@ def lift(backend: str, launch: str = "fused") -> Simulation:
 
 @pytest.mark.nightly
 @pytest.mark.native
-@pytest.mark.parametrize("backend", ["native", "cuda"])
-@pytest.mark.parametrize("build", [lift, pile])
+@pytest.mark.parametrize(("build", "backend"), [(lift, "native"), (pile, "cuda")])
 def test_routines_are_clocked_and_steps_stay_the_same(stand_in: None, backend: str, build) -> None:
     sim, other = build(backend), build("native")
     shares = clock_routines(sim, 30)

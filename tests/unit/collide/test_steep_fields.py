@@ -114,8 +114,8 @@ def test_the_least_gap_is_that_of_all_triangles(kind: int, degrees: float) -> No
 @pytest.mark.parametrize("degrees", SLOPES)
 def test_overlaps_are_as_deep_as_those_of_the_reference(kind: int, degrees: float) -> None:
     rng = np.random.default_rng([1, kind, int(degrees)])
-    for i, depth in enumerate(3 * DEPTHS):
-        field, b = placed(kind, rng, degrees, CELLS[i // 3], -depth)
+    for i, depth in enumerate(DEPTHS):
+        field, b = placed(kind, rng, degrees, CELLS[(i + SLOPES.index(degrees)) % len(CELLS)], -depth)
         kernel, (own, normal) = of_kernels(field, b), of_reference(field, b)
         assert kernel.least == pytest.approx(own, abs=ERROR)
         assert kernel.normal == pytest.approx(normal, abs=1e-2)
