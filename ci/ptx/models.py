@@ -11,6 +11,7 @@ from ci.state_hashes import robot
 from gpusim import ModelBuilder, Pulley, Rays, Transform, Wrap
 from gpusim.scene import load_scene
 from tests.parity.contact_models import rocks, tiled
+from tests.parity.hub_models import octopod
 from tests.unit.control.plants import plant
 
 # Minimum number of shapes for which a grid finds the pairs.
@@ -140,6 +141,13 @@ MODELS = {
     # The model has loops. One block per world corrects the loops in both launches.
     "boom_crane": Run(
         lambda: machine("boom_crane"), 2e-3, 6, builds=(("fused", "direct", "float32"), ("staged", "direct", "float32"))
+    ),
+    # A hub with joints and loops around it. It touches the ground, and so do its feet.
+    "octopod": Run(
+        lambda: octopod(keel=True, bars=True),
+        2e-3,
+        4,
+        builds=(("fused", "direct", "float32"), ("staged", "direct", "float32")),
     ),
     "pile": Run(pile, 1e-2, 6),
     "tiles": Run(lambda: tiled()[0], 5e-3, 6),

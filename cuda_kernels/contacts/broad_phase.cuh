@@ -164,7 +164,8 @@ GPUSIM_FN void scan_rest(const World& w, int* list, int count, int part) {
 }
 GPUSIM_PHASE void scan_sums(const World& w, int) {
     int sum = 0;
-    const int parts = min_(SCAN_PARTS, max_(w.shape_slots(), w.bucket_slots()));  // all other parts are empty
+    // all other parts are empty
+    const int parts = min_(SCAN_PARTS, max_(w.bodies() + 1, max_(w.shape_slots(), w.bucket_slots())));
     for (int part = 0; part < parts; ++part) {
         const int value = w.scan_sum()[part];
         w.scan_sum()[part] = sum;

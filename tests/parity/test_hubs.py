@@ -2,57 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelBuilder, Simulation, SolverConfig, Transform
+from gpusim import ModelBuilder, Simulation, SolverConfig
 from gpusim.compiler.hubs import find_hubs
+from tests.parity.hub_models import octopod
 
-LEGS = 8
-OPTIONS: list[dict[str, Any]] = [
-    {"armature": 0.01, "damping": 0.5}, {"limit_lower": -0.1, "limit_upper": 0.1}, {"friction": 1.5},
-]  # fmt: skip
 LAUNCHES = [("fused", 1), ("staged", 1), ("simd", 2)]
-
-
-def hexapod(
-    feet: str = "sphere", ground: bool = False, height: float = 0.55, bars: bool = False, keel: bool = False
-) -> ModelBuilder:
-    """A platform with eight two-part legs, alternately with springs, limits and friction."""
-    b = ModelBuilder()
-    b.add_shape_plane(-1)
-    hull = b.add_body(20.0, (0.6, 0.7, 0.9), xform=Transform((0.0, 0.0, height)), label="hull")
-    b.add_shape_box(hull, (0.3, 0.3, 0.05))
-    if keel:
-        b.add_shape_sphere(hull, 0.05, Transform((0.0, 0.0, -0.51)))
-    if ground:
-        rail = Transform((0.0, 0.0, height))
-        b.add_joint_prismatic(-1, hull, rail, Transform(), axis=(0, 0, 1), label="rail", damping=3.0)
-    for k in range(LEGS):
-        angle = 2.0 * math.pi * (k + 0.1) / LEGS
-        out, axis = np.array([math.cos(angle), math.sin(angle), 0.0]), (-math.sin(angle), math.cos(angle), 0.0)
-        hip = 0.4 * out + [0.0, 0.0, height]
-        thigh = b.add_body(1.0, (0.004, 0.004, 0.004), xform=Transform(tuple(hip + 0.1 * out)), label=f"thigh{k}")
-        shin = b.add_body(0.5, (0.003, 0.003, 0.001), xform=Transform(tuple(hip + 0.2 * out - [0, 0, 0.2])))
-        options = OPTIONS[k % len(OPTIONS)]
-        b.add_joint_revolute(
-            hull, thigh, Transform(tuple(0.4 * out)), Transform(tuple(-0.1 * out)), axis=axis, **options
-        )
-        knee = Transform(tuple(0.1 * out)), Transform((0.0, 0.0, 0.2))
-        joint = b.add_joint_revolute(thigh, shin, *knee, axis=axis)
-        b.add_servo(joint, "position", stiffness=60.0, damping=3.0, effort_limit=30.0)
-        if bars and k % 2:  # a closed loop through the hull
-            ends = Transform(tuple(0.35 * out - [0, 0, 0.1])), Transform((0.0, 0.0, 0.05))
-            b.add_joint_distance(hull, shin, *ends)
-        if feet == "sphere":
-            b.add_shape_sphere(shin, 0.05, Transform((0.0, 0.0, -0.3)))
-        else:
-            b.add_shape_box(shin, (0.05, 0.05, 0.05), Transform((0.0, 0.0, -0.3)))
-    return b
 
 
 def differences(builder: ModelBuilder, launch: str, worlds: int, steps: int, **config: Any) -> dict[str, float]:
@@ -75,7 +35,7 @@ def differences(builder: ModelBuilder, launch: str, worlds: int, steps: int, **c
 
 
 def test_the_platform_is_the_only_hub() -> None:
-    model = hexapod().finalize()
+    model = octopod().finalize()
     assert model.topology.hubs == {0: len(model.joints)}
     plain, hubs = model.topology.elimination, model.topology.hub_factorization[0]
     assert len(hubs.edge_blocks) < len(plain.edge_blocks) and len(hubs.levels) < len(plain.levels)
@@ -112,17 +72,17 @@ def test_a_group_has_at_most_one_hub_and_the_ground_acts_only_on_it(
     ids=str,
 )
 def test_kernels_agree_with_numpy(changes: dict[str, Any], launch: str, worlds: int) -> None:
-    found = differences(hexapod(**changes), launch, worlds, 3)
+    found = differences(octopod(**changes), launch, worlds, 3)
     assert max(found.values()) < 2e-8, found
 
 
 @pytest.mark.parametrize("config", [{"scheme": "semi_implicit"}, {"joint_solver": "colored"}, {"substeps": 2}], ids=str)
 def test_settings_agree_with_numpy(config: dict[str, Any]) -> None:
-    assert max(differences(hexapod(bars=True, keel=True), "fused", 1, 3, **config).values()) < 2e-8
+    assert max(differences(octopod(bars=True, keel=True), "fused", 1, 3, **config).values()) < 2e-8
 
 
 def test_momentum_of_a_free_machine_stays() -> None:
-    b = hexapod(height=3.0, bars=True)
+    b = octopod(height=3.0, bars=True)
     b.gravity = (0.0, 0.0, 0.0)
     sim = gpusim.Simulation(b.finalize(), config=SolverConfig(dt=2e-3))
     sim.write("body.hull.linear_velocity", (0.5, -0.2, 0.1))

@@ -14,9 +14,11 @@ from gpusim.solver.nodes import Phase
 pytestmark = pytest.mark.native
 
 
-def heap(count: int, tray: bool) -> ModelBuilder:
+def heap(count: int, tray: bool, bare: int = 0) -> ModelBuilder:
     b = ModelBuilder()
     b.add_shape_plane(-1)
+    for _ in range(bare):  # more bodies than shapes
+        b.add_body(kinematic=True)
     if tray:
         body = b.add_body(xform=Transform((0.2, 0.2, 0.05)), label="tray")
         b.add_shape_box(body, half_extents=(1.0, 1.0, 0.05))
@@ -28,10 +30,12 @@ def heap(count: int, tray: bool) -> ModelBuilder:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("count", "tray", "colors"), [(70, False, 32), (100, True, 4)])
-def test_coloring_in_turns(count: int, tray: bool, colors: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("count", "tray", "colors", "bare"), [(70, False, 32, 0), (100, True, 4, 0), (30, False, 32, 60)]
+)
+def test_coloring_in_turns(count: int, tray: bool, colors: int, bare: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contact_topology, "MAX_SEQUENTIAL", 8)
-    model = heap(count, tray).finalize()
+    model = heap(count, tray, bare).finalize()
     states = []
     at_rest = ~model.topology.dynamic
     assert at_rest.any()
