@@ -253,7 +253,7 @@ def _group(
 
 
 def _number_clamped(groups: list[Group]) -> None:
-    """Number the actuators with an effort limit, separately for each constraint row, in the order of the kernels."""
+    """Assign a number to each actuator with an effort limit, for each constraint row, in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -271,7 +271,7 @@ def _number_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Number the actuators whose force law couples several constraint rows."""
+    """Assign numbers to the actuators whose force law couples several constraint rows."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:
