@@ -49,6 +49,8 @@ def swept_constraints(model: Model) -> Array:
     for group in joint_groups(t.constraint_bodies, t.dynamic):
         asked = _solver_argument(model.joints[j] for c in group if (j := int(t.constraint_joint[c])) >= 0)
         swept[group] = asked == "colored" if asked else _is_track(model, group)
+    for c in np.flatnonzero(t.hub_body >= 0):  # the empty constraint of a hub has the solver of the hub
+        swept[c] = swept[(t.constraint_bodies == t.hub_body[c]).any(axis=1)].any()
     return swept
 
 

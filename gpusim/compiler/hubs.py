@@ -26,19 +26,26 @@ def find_hubs(moving: Sequence[set[int]], grounded: Sequence[bool]) -> list[int]
         grounded: for each constraint, whether it also acts on the world or on a kinematic body.
     """
     count = Counter(b for bodies in moving for b in bodies)
-    hubs = []
-    for group in _groups(moving):
-        hub = min(group, key=lambda b: (-count[b], b))
-        on_ground = set().union(*(bodies for bodies, ground in zip(moving, grounded, strict=True) if ground))
-        if count[hub] >= MIN_CONSTRAINTS and on_ground & group <= {hub}:
-            hubs.append(hub)
-    return sorted(hubs)
+    if max(count.values(), default=0) < MIN_CONSTRAINTS:
+        return []
+    group, hub_of = _groups(moving), dict[int, int]()
+    for body in sorted(count, key=lambda b: (-count[b], b)):
+        hub_of.setdefault(group[body], body)
+    on_ground = set().union(*(bodies for bodies, ground in zip(moving, grounded, strict=True) if ground))
+    excluded = {group[body] for body in on_ground if hub_of[group[body]] != body}
+    return sorted(b for g, b in hub_of.items() if count[b] >= MIN_CONSTRAINTS and g not in excluded)
 
 
-def _groups(moving: Sequence[set[int]]) -> list[set[int]]:
-    """Return the groups of bodies that constraints connect."""
-    group_of: dict[int, set[int]] = {}
-    for bodies in moving:
-        merged = set(bodies).union(*(group_of.get(b, set()) for b in bodies))
-        group_of.update(dict.fromkeys(merged, merged))
-    return list({id(group): group for group in group_of.values()}.values())
+def _groups(moving: Sequence[set[int]]) -> dict[int, int]:
+    """Return for each body one body of its group. Constraints connect the bodies of a group."""
+    parent = {b: b for bodies in moving for b in bodies}
+
+    def root(body: int) -> int:
+        while parent[body] != body:
+            parent[body] = body = parent[parent[body]]
+        return body
+
+    for first, *others in filter(None, moving):
+        for other in others:
+            parent[root(other)] = root(first)
+    return {body: root(body) for body in parent}

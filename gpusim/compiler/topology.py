@@ -321,6 +321,8 @@ class Topology:
     @cached_property
     def hub_factorization(self) -> tuple[Elimination, Assembly]:
         """Return the symbolic factorization with hubs, and its products. The kernels use it."""
+        if not self.hubs:
+            return self._factorization
         alone = {
             row // self.block
             for row, bodies in self._row_bodies.items()

@@ -81,6 +81,13 @@ def test_settings_agree_with_numpy(config: dict[str, Any]) -> None:
     assert max(differences(octopod(bars=True, keel=True), "fused", 1, 3, **config).values()) < 2e-8
 
 
+def test_a_hub_in_colored_joints_is_colored() -> None:
+    b = octopod()
+    b.set_joint_solver(range(len(b.joints)), "colored")
+    sim = Simulation(b.finalize(), backend="native", config=SolverConfig(joint_solver="auto"))
+    assert sim.config.joint_solver == "colored"
+
+
 def test_momentum_of_a_free_machine_stays() -> None:
     b = octopod(height=3.0, bars=True)
     b.gravity = (0.0, 0.0, 0.0)
