@@ -16,7 +16,7 @@ from gpusim.signals.saving import checkpoint_file
 
 from .test_checkpoints import pendulum
 
-MOMENTS = 25
+MOMENTS = 50
 
 
 class Slow:
