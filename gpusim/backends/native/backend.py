@@ -14,7 +14,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.backends.codegen.header import FORWARD, POSE
 from gpusim.backends.codegen.ray_header import split_entries
-from gpusim.backends.codegen.variants import Variant, model_variant, program_variant, rays_variant
+from gpusim.backends.codegen.variants import Variant, model_variant, native_arguments, program_variant, rays_variant
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.memory import KernelMemory
 from gpusim.backends.native.compile import load_native, vector_bytes
@@ -88,7 +88,7 @@ def load_library(variant: Variant) -> ctypes.CDLL:
     if key not in _LIBRARIES:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
-        _LIBRARIES[key] = library = load_native(variant.main, variant.generated, variant.defines)
+        _LIBRARIES[key] = library = load_native(*native_arguments(variant))
         if hasattr(library, "group_bytes"):
             library.group_bytes.restype = ctypes.c_longlong
     return _LIBRARIES[key]

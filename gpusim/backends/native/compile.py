@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,7 +39,6 @@ FLAGS = (
     "-std=c++17",
     "-O2",
     "-fPIC",
-    "-shared",
     # For the same bits as on a GPU, the compiler must not fuse multiplies with adds. The compiler must not vectorize
     # straight-line code, because g++ 12 may then skip half of a double -> float -> double conversion.
     "-ffp-contract=off",
@@ -58,6 +58,7 @@ SKIPPED = (
 OPENMP = "-fopenmp"
 FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
+OBJECT_SUFFIX = ".o"
 ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may install OpenMP later
 # Time limits (s). A one-line program takes 0.1 s, and all kernels take 4 to 20 s, or more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
@@ -67,6 +68,10 @@ _KILLED = re.compile(r"\bkilled\b|memory exhausted|out of memory|cannot allocate
 
 _OPENMP_PROBE = '#include <omp.h>\nextern "C" int threads() { return omp_get_max_threads(); }\n'
 _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
+
+
+Unit = tuple[str, dict[str, str], dict[str, str]]
+"""Arguments ``main``, ``generated`` and ``defines`` of one compilation."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +104,19 @@ def check_native() -> None:
             raise
 
 
-def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
+def load_native(
+    main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()
+) -> ctypes.CDLL:
     """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild the library once.
 
     Raises:
         BrokenCompilerError: the rebuilt library cannot be loaded either.
     """
-    library = build_native(main, generated, defines)
+    library = build_native(main, generated, defines, linked)
     with contextlib.suppress(OSError):
         return ctypes.CDLL(str(library))
     forget(library)
-    library = build_native(main, generated, defines)
+    library = build_native(main, generated, defines, linked)
     try:
         return ctypes.CDLL(str(library))
     except OSError as error:
@@ -120,7 +127,7 @@ def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
         ) from error
 
 
-def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
+def build_native(main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()) -> Path:
     """Return the path of the shared library of ``main``. Compile the library unless it is in the cache.
 
     Without OpenMP in the compiler, the library runs on one thread. gpusim warns of missing OpenMP at most once per day.
@@ -130,6 +137,7 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
         generated: generated headers and sources, text by name. A generated source replaces a source of the package with
             the same name.
         defines: preprocessor macros.
+        linked: units to compile separately and to link. Libraries share the compiled units through the cache.
 
     Raises:
         BrokenCompilerError: the compiler fails on a one-line program or does not end.
@@ -137,7 +145,7 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
             contains the file and line of the error.
         UnknownNameError: ``main`` does not exist.
     """
-    sources = reachable_sources(main, generated)
+    sources, generated = _texts(main, generated, linked)
     try:
         compiler = _compiler()
     except CompileError:
@@ -148,13 +156,13 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
     macros = _macros(compiler, defines)
     no_openmp = _no_openmp_marker(compiler)
     if _is_fresh(no_openmp):
-        return _build(compiler, main, sources, generated, defines, [*_flags(), *macros])
+        return _build(compiler, main, sources, generated, defines, [*_flags(), *macros], linked)
     try:
-        return _build(compiler, main, sources, generated, defines, [*_flags(), OPENMP, *macros])
+        return _build(compiler, main, sources, generated, defines, [*_flags(), OPENMP, *macros], linked)
     except CompileError as error:
         if isinstance(error, BrokenCompilerError) or not _lacks_openmp(compiler):
             raise
-    library = _build(compiler, main, sources, generated, defines, [*_flags(), *macros])
+    library = _build(compiler, main, sources, generated, defines, [*_flags(), *macros], linked)
     _remember(no_openmp)
     warnings.warn(
         f"{compiler.command[0]} has no OpenMP: the native backend runs on one thread; "
@@ -164,15 +172,26 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
     return library
 
 
-def find_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path | None:
+def find_native(
+    main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()
+) -> Path | None:
     """Return the path of the library of :func:`build_native` if it is in the cache, else None. Do not compile."""
     try:
         compiler = _compiler()
         openmp = () if _is_fresh(_no_openmp_marker(compiler)) else (OPENMP,)
         flags = [*_flags(), *openmp, *_macros(compiler, defines)]
-        return found(_library(compiler, main, reachable_sources(main, generated), generated, defines, flags))
+        return found(_library(compiler, main, *_texts(main, generated, linked), defines, flags))
     except CompileError:
         return None
+
+
+def _texts(main: str, generated: dict[str, str], linked: Sequence[Unit]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return all sources of a build and of its linked units, and the other texts that identify the build."""
+    sources = reachable_sources(main, generated)
+    for unit, headers, defines in linked:
+        sources |= reachable_sources(unit, headers)
+        generated = generated | {f"{unit} linked": " ".join(define_flags(defines))}
+    return sources, generated
 
 
 def _macros(compiler: Compiler, defines: dict[str, str]) -> list[str]:
@@ -279,20 +298,42 @@ def _build(
     generated: dict[str, str],
     defines: dict[str, str],
     flags: list[str],
+    linked: Sequence[Unit],
 ) -> Path:
     name = _library(compiler, main, sources, generated, defines, flags)
 
     def make(scratch: Path) -> Path:
         _check_compiler(compiler)
-        folder = scratch / "sources"
-        _lay_out(folder, sources)
-        library = scratch / Path(name).name
-        failure = _run(compiler, flags, folder, main, library, BUILD_LIMIT)
-        if failure is not None:
-            raise _compile_failure(compiler, main, failure)
-        return library
+        objects = [str(_object(compiler, *unit)) for unit in linked]
+        return _make(compiler, main, sources, flags, scratch, name, objects)
 
     return cached(name, make, f"{main} for this CPU")
+
+
+def _object(compiler: Compiler, main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
+    """Return the path of a compiled unit to link. Compile the unit unless it is in the cache."""
+    sources, flags = reachable_sources(main, generated), [*_flags(), *_macros(compiler, defines)]
+    name = _library(compiler, main, sources, generated, defines, flags).removesuffix(LIBRARY_SUFFIX) + OBJECT_SUFFIX
+    return cached(name, lambda scratch: _make(compiler, main, sources, flags, scratch, name), f"{main} for this CPU")
+
+
+def _make(
+    compiler: Compiler,
+    main: str,
+    sources: dict[str, str],
+    flags: list[str],
+    scratch: Path,
+    name: str,
+    objects: Sequence[str] = (),
+) -> Path:
+    """Compile ``main`` in the folder ``scratch`` to a library that contains ``objects``, or to an object."""
+    folder = scratch / "sources"
+    _lay_out(folder, sources)
+    output = scratch / Path(name).name
+    failure = _run(compiler, flags, folder, main, output, BUILD_LIMIT, objects)
+    if failure is not None:
+        raise _compile_failure(compiler, main, failure)
+    return output
 
 
 def _compile_failure(compiler: Compiler, main: str, output: str) -> CompileError:
@@ -314,9 +355,18 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
-    """Run the compiler. Return the output if the compiler fails, else None."""
-    command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
+def _run(
+    compiler: Compiler,
+    flags: list[str],
+    folder: Path,
+    main: str,
+    output: Path,
+    limit: float,
+    objects: Sequence[str] = (),
+) -> str | None:
+    """Run the compiler. Return the messages of the compiler if it fails, else None."""
+    kind = "-c" if output.suffix == OBJECT_SUFFIX else "-shared"
+    command = [*compiler.command, *flags, kind, "-I", ".", "-x", "c++", main, "-x", "none", *objects, "-o", str(output)]
     environment = os.environ | {"LC_ALL": "C"}  # error messages in English
     pipe = subprocess.PIPE
     try:
@@ -338,7 +388,7 @@ def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library:
             f"the compiler {compiler.command[0]} has not ended after {limit:g} s and was stopped; correct or set CXX, "
             "or use backend='numpy', which needs none"
         ) from None
-    if process.returncode == 0 and library.is_file():
+    if process.returncode == 0 and output.is_file():
         return None
     return errors or reported or f"it ended with {process.returncode} and without a library"
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 from gpusim.backends.background_builds import BackgroundBuild, compile_apart, waiting_builds
-from gpusim.backends.codegen.variants import Variant
+from gpusim.backends.codegen.variants import Variant, native_arguments
 from gpusim.backends.native.compile import build_native, find_native
 
 LOOKS_AFTER, MAKES_AFTER = 0.1, 5.0
@@ -44,14 +43,14 @@ class Specialization:
         if self._ordered is not None:
             return self._ended(self._ordered)
         variant = self._variant()
-        given = variant.main, variant.generated, variant.defines
+        given = native_arguments(variant)
         if find_native(*given) is not None:
             self._next = math.inf
             return variant
         if self._spent < MAKES_AFTER:
             self._next = MAKES_AFTER
             return None
-        self._ordered = BackgroundBuild(lambda: _compile(*given))
+        self._ordered = BackgroundBuild(lambda: compile_apart(build_native, *given))
         waiting_builds().put(self._ordered)
         return None
 
@@ -60,7 +59,3 @@ class Specialization:
             return None
         self._next = math.inf
         return self._variant() if build.path is not None else None
-
-
-def _compile(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
-    return compile_apart(build_native, main, generated, defines)
