@@ -1,8 +1,8 @@
 """Checks and repairs of inertia tensors from files, and mass properties of rigidly connected parts.
 
 A physically possible inertia tensor has positive principal moments, and no moment exceeds the sum of the other two
-moments. For a given mass, the smallest realistic moment of inertia is that of a ball of the densest metal (osmium). The
-importer treats moments below a millionth of the moment of an osmium ball (:func:`gpusim.validate.min_moment`) as zero.
+moments. A moment counts as zero if it is below a millionth of the moment of an osmium ball with the same mass
+(:func:`gpusim.validate.min_moment`).
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class MassProperties:
 
 
 def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = False) -> str | None:
-    """Return why the tensor ``inertia`` (3, 3) is physically impossible, or None if it is possible.
+    """Return the reason why the tensor ``inertia`` (3, 3) is physically impossible, or None if it is possible.
 
     Args:
         inertia: inertia tensor (kg m2) about the center of mass.
@@ -85,8 +85,8 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     """Return a physically possible tensor close to ``inertia`` (3, 3).
 
-    The repair keeps the principal axes and the largest moment. Physically possible tensors do not change. The inertia
-    of a sphere of water with ``mass`` (kg) replaces a tensor that is infinite, NaN or almost zero.
+    The repair keeps the principal axes and the largest moment. Physically possible tensors do not change. A tensor that
+    is infinite, NaN or almost zero becomes the inertia of a sphere of water with ``mass`` (kg).
     """
     if inertia_fault(inertia, mass) is None:
         return inertia

@@ -101,7 +101,7 @@ def _format_of_content(where: str, content: bytes) -> str:
 def _loader(
     where: str, source: Any, mounted: bool
 ) -> Callable[[Any, Mapping[str, Any]], tuple[ModelBuilder, ImportReport]]:
-    """Return the loader for the format of ``source``."""
+    """Return the loader for the format of ``source``. If ``mounted``, prefer ``load_mounted_<format>``."""
     kind = format_of(where, source)
     try:
         module = importlib.import_module(f"gpusim.importers.{kind}")
@@ -140,7 +140,7 @@ def add_model(
     Args:
         source: path or text of the model, as in ``gpusim.load``.
         parent: index or label of a body, or label of a site, on which the model is mounted (default: the world).
-            Importers add a site for each merged link, so you can also mount on a merged link.
+            Importers add a site for each merged link, so ``parent`` can also be the label of a merged link.
         xform: pose of the model's world frame in the frame of ``parent``.
         label_prefix: prefix of all labels of the model. Give each copy a different prefix.
         arguments: keyword arguments of ``gpusim.load``.
@@ -168,7 +168,7 @@ def add_model(
 
 
 def _mount_frame(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple[int, Transform]:
-    """Return the body index for ``parent``, and the pose of the mounting frame in the body's frame."""
+    """Return the index of the body that contains ``parent``, and the pose of ``parent`` in the body's frame."""
     if not isinstance(parent, str):
         return builder.check_body(where, "parent", WORLD if parent is None else parent), Transform()
     bodies = {body.label: (index, Transform()) for index, body in enumerate(builder.bodies)}

@@ -19,8 +19,6 @@ _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH"
 class Search:
     """Search path for files.
 
-    This class uses ``os.path``, since ``Path`` raises an error for long names and for folders without permission.
-
     Args:
         folder: folder of the robot file. Relative file names are relative to this folder. The search for packages also
             includes all folders above the robot file.
@@ -107,10 +105,10 @@ class Search:
 
 @contextmanager
 def asset_folder(assets: Mapping[str, bytes] | None) -> Iterator[list[Path]]:
-    """Write files that are in memory to a temporary folder, and delete the folder after the import.
+    """Write the files in ``assets`` to a temporary folder, and delete the folder after the import.
 
     Args:
-        assets: file name -> content, or None.
+        assets: file name -> content (bytes), or None.
 
     Yields:
         A list that contains the temporary folder. Without assets, the list is empty.

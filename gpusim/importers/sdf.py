@@ -62,7 +62,7 @@ def load_sdf(
         xform: pose of the file's world frame in the model's world frame (default: the identity).
         merge_fixed: True merges links connected by fixed joints into one body. ``report.merged`` lists the merged
             links.
-        keep: patterns of links that stay bodies, such as ``["imu*"]``.
+        keep: patterns of link names, such as ``["imu*"]``. Matching links are not merged.
         collisions: True imports the collision shapes. The first shape of a link has the link's label. The labels of the
             link's further shapes end with a number.
         self_collisions: True enables collisions between links of a model, except neighbors and links that overlap at

@@ -66,9 +66,9 @@ def load_urdf(
     axis. A visual uses the colors in its mesh file. Without colors in the mesh file, the visual uses the color of its
     <material>, or else the viewer's default color. The <material> may be defined anywhere in the file.
 
-    The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors and
-    loop-closing joints. The importer also reads <contact> of PyBullet, collision filter groups, and transmissions with
-    an effort interface. The report lists all other extensions that have an effect.
+    The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors, and
+    joints that close loops. The importer also reads <contact> of PyBullet, collision filter groups, and transmissions
+    with an effort interface. The report lists all other extensions that have an effect.
 
     The importer repairs impossible masses and inertias, and adds a finding for each repair.
 
@@ -79,7 +79,7 @@ def load_urdf(
     * In any other impossible inertia, the importer increases the principal moments to possible values.
 
     These errors only cause findings: more than three numbers in a vector, an unknown XML version, and XML errors
-    without loss of an element. If <axis> is repeated, the importer uses the first <axis>.
+    without loss of an element. The importer uses only the first <axis> of a joint.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
@@ -90,13 +90,13 @@ def load_urdf(
         merge_fixed: True merges links connected by fixed joints into one body. Each merged link becomes a site, and
             ``report.merged`` lists the merged links. With ``merge_fixed=False``, all links become bodies, and all fixed
             joints become joints.
-        keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
+        keep: patterns of link names, such as ``["imu*", "camera"]``. Matching links are not merged.
         collisions: True imports the collision shapes. The first shape of a link has the label of the link. The labels
             of the link's further shapes end with a number.
-        self_collisions: True enables collisions between the robot's links. Two links never collide if they are welded
-            together, share a joint, have only shapeless links between them (such as in a three-hinge hip), or overlap
-            at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
-            self-collisions.
+        self_collisions: True enables collisions between the robot's links. Two links never collide if they are welded,
+            share a joint, or overlap at the start (``report.overlaps``). Links also never collide if all links between
+            them have no shapes, as in a hip with three hinges. By default, only links with <selfCollide> in <gazebo>
+            have self-collisions.
         visuals: True imports visuals. With ``visuals=False``, the viewer draws the collision shapes.
         meshes: how to make collision shapes of meshes: "hull" (one convex hull), or "decompose" (several convex
             hulls, needs the package coacd).

@@ -69,7 +69,7 @@ def _enum_name(context: Context, name: str, value: Any) -> str:
 
 
 def _unsupported_feature(context: Context, a: int) -> str:
-    """Return a text with the unsupported feature of actuator ``a``, or an empty text if the builder supports it."""
+    """Return a text that names an unsupported feature of actuator ``a``, or an empty text."""
     m = context.m
     dynamics = _enum_name(context, "mjtDyn", m.actuator_dyntype[a])
     gain, bias = (
@@ -128,7 +128,7 @@ def _add(context: Context, a: int) -> None:
 
 
 def _joint_limit(context: Context, j: int) -> tuple[float, float]:
-    """Return the limits ``actuatorfrcrange`` of a joint, or infinite limits without ``actuatorfrcrange``."""
+    """Return a joint's ``actuatorfrcrange`` (lower, upper), or infinite limits if the file sets none."""
     m = context.m
     flags = context.field("jnt_actfrclimited", np.zeros(m.njnt))
     return context.limited(flags[j], m.jnt_actfrcrange[j])
@@ -201,7 +201,7 @@ def _set_command_map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Define a command with the unit, starting value and range of MuJoCo's ctrl. ``clip`` also limits the range."""
+    """Define a command with the unit, starting value and range of MuJoCo's ctrl. ``clip`` further limits the range."""
     m, k = context.m, _ctrl_index(context, a)
     if factor == 0.0:
         context.report_loss("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")

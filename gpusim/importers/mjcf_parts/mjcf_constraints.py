@@ -58,9 +58,9 @@ def add_equalities(context: Context) -> None:
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return (body, joint frame) of both bodies of a connect or weld constraint.
+    """Return a pair (body index, joint frame) for each of the two bodies of a connect or weld constraint.
 
-    If one body is the world, it is first.
+    If one body is the world, its pair comes first.
     """
     (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
     return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
@@ -85,7 +85,7 @@ def _can_move(context: Context, e: int) -> bool:
 
 
 def _locks_rotation(context: Context, e: int) -> bool:
-    """Return True for a weld constraint whose ``torquescale`` is not 0, so that it constrains the rotation."""
+    """Return True if the constraint is a weld that constrains the rotation (``torquescale`` is not 0)."""
     m = context.m
     return bool(m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD and m.eq_data[e][10] != 0.0)
 
@@ -115,7 +115,7 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
-    """Add a bushing between a body and a mocap body, with the static stiffness of a soft constraint."""
+    """Add a bushing between a body and a mocap body, with the same static stiffness as the soft constraint."""
     stiffness, damping = [], []
     for inverse in _inverse_weights(context, e):
         k, c = _static_spring(context, e, inverse)

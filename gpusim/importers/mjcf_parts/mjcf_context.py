@@ -27,8 +27,8 @@ _PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 class Options:
     """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
 
-    During the import, ``xform`` rotates only vectors that are in world axes in the file. After the import,
-    ``move_builder`` moves the model.
+    During the import, ``xform`` only rotates actuator wrenches in world axes. After the import, ``move_builder`` moves
+    the model by ``xform``.
     """
 
     fixed_base: bool | None = None
@@ -48,7 +48,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Joint of the builder, and its coordinate, for one MuJoCo joint.
+    """Joint and coordinate of the builder that represent one MuJoCo joint.
 
     Attributes:
         index: index of the joint in the builder.
@@ -88,9 +88,9 @@ class Context:
     Attributes:
         mj: the package ``mujoco``.
         m: the MjModel.
-        at_zero, now: MjData at qpos0, and MjData in the starting posture, both with computed kinematics.
-        placements: MuJoCo body -> index of the builder's body (-1 for the world), and the MuJoCo body's pose in the
-            frame of the builder's body.
+        at_zero, now: MjData at qpos0 and in the starting posture, after MuJoCo computed the kinematics.
+        placements: MuJoCo body -> (body index in the builder, pose). The index is -1 for the world. The pose of the
+            MuJoCo body is in the frame of the builder's body.
         members: body index in the builder -> indices of the MuJoCo bodies in this body. The first index is the main
             body, and the other bodies are merged into it.
         labels: MuJoCo body -> label in the builder. Merged bodies have no label.
@@ -103,7 +103,7 @@ class Context:
         pieces: MuJoCo mesh -> triangles for drawing.
         actuators: number of actuators.
         controls: pairs (index in MuJoCo's ctrl, command in the model).
-        activations: tuples (index in MuJoCo's act, command in the model, minimum, maximum).
+        activations: tuples (index in MuJoCo's act, command in the model, minimum activation, maximum activation).
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -159,7 +159,7 @@ class Context:
         return name
 
     def label(self, space: str, text: str) -> str:
-        """Convert a name to a label without dots and spaces that is unused in the builder's name space ``space``."""
+        """Convert a name to an unused label without dots and spaces. ``space`` is a name space of the builder."""
         label, used = clean_label(text, space), self._used.setdefault(space, set())
         while label in used:
             label += "_"

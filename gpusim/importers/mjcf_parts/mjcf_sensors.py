@@ -47,7 +47,7 @@ _MAX_RANGE = 1000.0
 
 
 def add_sensors(context: Context) -> None:
-    """Write the signal of every sensor to ``report.sensors``. A sensor without a signal gets a finding."""
+    """Write the signal of every sensor to ``report.sensors``. If no signal matches a sensor, add a finding."""
     m, mj = context.m, context.mj
     for s in range(m.nsensor):
         kind = str(mj.mjtSensor(int(m.sensor_type[s])).name).removeprefix("mjSENS_").lower()
@@ -106,7 +106,7 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
 
 
 def _only_own_actuators(context: Context, j: int) -> bool:
-    """Return True if the joint's drive force comes only from actuators on this joint, without springs."""
+    """Return True if the drive force of joint ``j`` contains no tendon actuators, springs or gravity compensation."""
     m = context.m
     others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven_joints(context, a)[0]]
     return not (others or m.jnt_stiffness[j] or has_gravity_compensation(context, j))

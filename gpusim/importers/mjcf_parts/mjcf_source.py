@@ -25,7 +25,7 @@ class Compiled:
     """A compiled model.
 
     Attributes:
-        mujoco: the package.
+        mujoco: the Python package ``mujoco``.
         model: the MjModel.
         source: name of the file, or a short description of other input.
         warnings: warnings of MuJoCo's compiler.

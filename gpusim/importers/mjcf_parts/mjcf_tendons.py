@@ -117,7 +117,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or wrapped rope for each segment of a spatial tendon. Return the terms of its length."""
+    """Add a distance joint or rope for each segment of a spatial tendon. Return the terms of the tendon length."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None

@@ -66,7 +66,7 @@ def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequen
     """Merge links connected by fixed joints, sum their masses, and repair impossible values.
 
     As in ROS and Gazebo, a massless root link with the name "world" is the world itself if ``fixed_base`` is True.
-    Links that match a pattern of ``keep`` stay bodies.
+    Links that match a pattern of ``keep`` are not merged.
 
     Raises:
         ModelError: a pattern of ``keep`` matches no link, or a body is too heavy.

@@ -33,7 +33,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint as in the file. ``axis`` (3,) has unit length, ``origin`` is (4, 4).
+    """A joint as in the file. ``axis`` (3,) is a unit vector, and ``origin`` (4, 4) is a pose.
 
     ``armature`` is the reflected inertia of the motor's rotor, kg m2 or kg.
     """
@@ -164,7 +164,7 @@ def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
 
 
 def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
-    """Return an error text that names the links of a cycle. The search goes from link ``start`` towards the root."""
+    """Return an error text that names the links of the cycle above link ``start``."""
     link = next(iter(carrier)) if start is None else start
     seen: list[str] = []
     while link not in seen:

@@ -33,7 +33,7 @@ _SEGMENTS = 48
 
 @dataclass(frozen=True)
 class Paint:
-    """A material.
+    """Material of a visual.
 
     Attributes:
         color: sRGB color, 0 to 1, or None if the file defines no color.
@@ -194,7 +194,7 @@ def _load_texture(look: Look, search: Search, pictures: dict[str, Any], report: 
 
 
 def _combine_colors(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
-    """Combine the colors of mesh pieces and <material>. Return the mesh pieces and the material of the visual."""
+    """Combine the colors of the mesh file with the <material>. Return the mesh pieces and the resulting material."""
     if all(piece.color is None for piece in pieces):
         return pieces, paint
     if paint.color is None:

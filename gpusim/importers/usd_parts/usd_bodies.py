@@ -86,7 +86,7 @@ def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
 
 
 def _mass(stage: UsdStage, body: UsdBody, descriptor: Any, measure: Measure) -> MassProperties:
-    """Return a body's mass properties by USD's rules: from its attributes, else from its colliders."""
+    """Return a body's mass properties from its attributes. USD computes missing attributes from the colliders."""
     from pxr import UsdPhysics
 
     api = UsdPhysics.MassAPI(stage.prim(body.path))

@@ -27,7 +27,7 @@ class Dof:
         name: name in the file's attributes, such as "angular", "linear", "rotX" or "transX".
         axis: unit vector in the joint frame.
         linear: True for a translation (m), False for a rotation (rad).
-        unit: factor from the file's unit to m or rad, negative if ``axis`` is opposite to the axis in the file.
+        unit: factor from the file's unit to m or rad. It is negative if ``axis`` is opposite to the axis in the file.
         lower, upper: limits (m or rad), infinite if unlimited.
         drive: drive descriptor from usd-core's parser, or None.
         state: joint position (m or rad) in the file, or None to compute it from the poses of the bodies.
@@ -388,7 +388,7 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
-    """Return a d6 coordinate's name: its prim's label, or ``<joint>:<axis>`` if coordinates share the prim."""
+    """Return a d6 coordinate's name: the label of its prim, or ``<joint>:<axis>`` if the prim is shared."""
     is_unique = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if is_unique else f"{joint.label}:{dof.name}"
 

@@ -85,7 +85,7 @@ def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array,
 
 
 def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
-    """Return the values of a primvar at the corners of the triangles (m, 3, count).
+    """Return the values of a primvar at the 3 corners of all m triangles, (m, 3, count).
 
     ``count`` is the number of components of a value. Return None if the primvar has no values, or if the number of
     values or components does not match the mesh.

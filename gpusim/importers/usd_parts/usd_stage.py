@@ -96,7 +96,7 @@ class UsdStage:
         return list(self.stage.Traverse(Usd.TraverseInstanceProxies()))
 
     def schemas(self, prim: Any) -> list[str]:
-        """Return the names of a prim's API schemas, even of schemas that are unknown to usd-core."""
+        """Return the names of a prim's API schemas, including schemas that usd-core does not know."""
         applied = prim.GetMetadata("apiSchemas")
         return [str(name) for name in applied.GetAddedOrExplicitItems()] if applied else []
 
@@ -286,7 +286,7 @@ def _check_types(stage: Any) -> None:
 
 
 def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
-    """Return a key for the type of a value. Compatible types have equal keys."""
+    """Return a key for the type of a value. Compatible types have the same key."""
     name, array = type(value).__name__, np.asarray(value)
     numeric = array.dtype.kind in "biuf" and not name.startswith(("Token", "String"))
     many = name.endswith("Array")

@@ -98,7 +98,7 @@ def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]],
 def set_base(
     bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
 ) -> list[UsdJoint]:
-    """Fix all robot bases (True), free them (False) or keep them (None), and return the joints."""
+    """Fix all robot bases (True), free the bases (False) or keep the file's bases (None). Return the joints."""
     if fixed_base is True:
         for root in tree.roots:
             if root not in tree.grounded and _is_robot(bodies, joints, root):
@@ -202,7 +202,7 @@ def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties]
 
 
 def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
-    """Set the velocity of each child body from its parent and its joint, unless all joint velocities are zero."""
+    """Set the velocity of each child body from its parent's velocity and its joint velocity, if a joint moves."""
     if not any(dof.rate for joint in tree.carrier.values() for dof in joint.dofs):
         return
     for path in tree.order:
