@@ -1,12 +1,12 @@
-"""Base class of actuator kinds. Actuators add terms to the force law of an axis row.
+"""Base class of actuator kinds. Actuators add terms to the force law of an axis.
 
 An axis row is a constraint row along one scalar motion: a joint coordinate, or the distance between two points. The
-force law gives the impulse p in a substep as a function of the velocity u of the row:
+force law gives the impulse p in a substep as a function of the velocity u along the axis:
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
 Springs, dampers, motors and cylinders determine the impulse P and the slope D. Each actuator j with an effort limit,
-such as a servo, adds a clamped term. A row has at most MAX_CLAMPED clamped terms. The term ``F sign(u)`` is dry
+such as a servo, adds a clamped term. An axis row has at most MAX_CLAMPED clamped terms. The term ``F sign(u)`` is dry
 friction. Joint limits and end stops determine the velocity bounds u_min and u_max.
 
 An actuator of a ``coupled`` kind acts on several axes at once. The force on each axis depends on the velocities of all
@@ -14,8 +14,7 @@ axes of the actuator:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator adds one constraint with a row for each axis. Other actuators can act on the axes of a coupled
-actuator, too.
+Each coupled actuator adds one constraint with a row for each axis. Other actuators can also act on these axes.
 """
 
 from __future__ import annotations
@@ -86,11 +85,11 @@ class StateVariable:
 
 @dataclass(frozen=True)
 class Reading:
-    """A signal of an actuator at time t. ``read(group, now)`` returns the values of all actuators, (num_worlds, n).
+    """A signal of an actuator at time t. ``read(group, now)`` returns its values, (num_worlds, actuators).
 
     ``device`` is the body of a C++ function that computes the same values (reference/signals/quantities.py). Without
-    ``device``, only the host can read the signal. ``range`` returns the minimum and maximum of the gauge, in ``unit``,
-    for the parameters of one actuator. ``range`` is None if the signal is unbounded.
+    ``device``, only the host can read the signal. ``range`` computes the limits of the signal's gauge, in ``unit``,
+    from the actuator's parameters. Unbounded signals have no ``range``.
     """
 
     name: str
@@ -156,7 +155,7 @@ class StepBuffers(Protocol):
         """Return the mean command during the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the term ``P - D u`` that a group of actuators adds to the force law of each axis row.
+        """Set the term ``P - D u`` that each actuator of a group adds to the force law of its axis row.
 
         A second call in the same substep replaces the term of the first call.
         """
@@ -234,7 +233,7 @@ class AxisMaker(Protocol):
 
 @dataclass
 class Group:
-    """All actuators of one kind.
+    """All n actuators of one kind.
 
     ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` contains the axis row index of
     each actuator, (n,). ``control`` maps each command name to column indices (n,) of the control array.
@@ -272,7 +271,7 @@ class Group:
                     raise validate.fail(self.specs[0].element, f"{name} {rule}", f"write {name} {sign} 0")
 
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
-        """Return a group with only actuator ``n`` and only the parameters of ``worlds``, for checks."""
+        """Return a group that contains only actuator ``n``, with the parameters of ``worlds``."""
         params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
         axes = self.axes[n : n + 1]
         return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
@@ -337,7 +336,7 @@ class ActuatorType:
     one substep."""
 
     def __init_subclass__(cls) -> None:
-        """Reject class attributes with names of version 0.1."""
+        """Reject class attributes whose names are from gpusim 0.1."""
         for name in (*vars(cls), *vars(cls).get("kernel", ())):
             if name in OF_ACTUATORS:
                 raise ModelError(f"class {cls.__name__}: {name!r} is {OF_ACTUATORS[name]!r} since version 0.2")
@@ -365,29 +364,25 @@ class ActuatorType:
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of one actuator, or -1 if the actuator acts on a body directly."""
+        """Return the index of the actuator's axis row, or -1 if the actuator acts on a body directly."""
         return -1
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the axis rows of one coupled actuator, without duplicates.
-
-        Other actuators may also act on these rows.
-        """
+        """Return the indices of a coupled actuator's axis rows, without duplicates."""
         return []
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
         """Check all actuators of this kind in ``finalize``, and raise a ModelError if one is invalid."""
 
     def check(self, group: Group) -> None:
-        """Check the parameters of all actuators in ``finalize``, or of one actuator after a user changed a parameter.
+        """Check the parameters of the actuators in ``group``.
 
         Raises:
-            ModelError: a parameter is invalid. The message names ``group.specs[0]``. After an error, the caller checks
-                each actuator separately to find the invalid one.
+            ModelError: a parameter is invalid. The message names ``group.specs[0]``.
         """
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
-        """Check parameters that depend on other actuator kinds, in ``finalize`` and after a user changed a parameter.
+        """Check parameters that depend on other actuator kinds.
 
         Args:
             groups: all groups of actuators, by name of the kind.
@@ -408,8 +403,8 @@ class ActuatorType:
         """Record the state before a step of ``h`` s, for an energy audit.
 
         Returns:
-            A function that the audit calls after the step, or None if the actuators do work only on joint axes. The
-            function returns the work (J) of each component by name, (num_worlds,).
+            A function to call after the step. It returns a dict: name -> work (J), (num_worlds,). The result is None if
+            the actuators do work only on joint axes.
         """
         return None
 
@@ -426,7 +421,7 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return how far each prescribed motion jumps in this step (m or rad), (num_worlds, n).
+        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n).
 
         Return None if the kind has no jumps.
         """
@@ -473,10 +468,10 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight theta of the new value for which a theta-method step of z' = -z/T is exact.
+    """Return the weight theta that makes a theta-method step of z' = -z/T exact.
 
-    ``ratio`` is h/T. The weight is 1/(1 - exp(-r)) - 1/r with r = h/T. The weight rises from 1/2 for small r to 1 for
-    large r.
+    The weight of the new value is theta = 1/(1 - exp(-r)) - 1/r, with r = ``ratio`` = h/T. The weight rises from 1/2
+    (small r) to 1 (large r).
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

@@ -53,5 +53,5 @@ class Elements:
 
 
 def _noun(plural: str, number: int) -> str:
-    """Return the noun for ``number`` elements: ``plural``, or its singular for one element."""
+    """Return the noun for ``number`` elements: the singular of ``plural`` for one element, else ``plural``."""
     return plural if number != 1 else "body" if plural == "bodies" else plural.removesuffix("s")

@@ -34,7 +34,7 @@ class Tuned:
 
     Attributes:
         at: index of the parameter.
-        minimum, maximum: lower and upper bound. If ``above`` is True, ``minimum`` itself is not a valid value.
+        minimum, maximum: lower and upper bound. If ``above`` is True, values must be greater than ``minimum``.
         unit, doc: unit and description for users.
     """
 
@@ -84,11 +84,11 @@ class WireInfo:
 class Program:
     """A compiled diagram.
 
-    Each sample of the diagram reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the
-    persistent values (worlds, values) and the commands (worlds, controls). A sample updates the persistent values and
-    the commands. program_clock.py describes the first persistent values. The last persistent values are the previous
-    values of the input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy function
-    for all worlds with bit-identical results.
+    Each sample reads four arrays: input signals (worlds, inputs), parameters (1 or worlds, parameters), persistent
+    values (worlds, values) and commands (worlds, controls). A sample updates the persistent values and the commands.
+    program_clock.py describes the first persistent values. The last persistent values are the previous values of the
+    input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy function that runs a
+    sample in all worlds, with bit-identical results.
 
     Attributes:
         label: label of the diagram.
@@ -130,7 +130,7 @@ class Program:
         return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
-        """Return the time between samples (s): one number, or one number for each row of parameters."""
+        """Return the time between samples (s), for all worlds or for each row of ``parameters``."""
         return self.period if self.rate_at is None else 1.0 / parameters[:, self.rate_at]
 
 

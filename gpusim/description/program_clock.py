@@ -38,10 +38,8 @@ CONSTANTS = {
 class Ring:
     """Ring buffer with a value for each of the last samples.
 
-    The newest value is one slot before the next slot to write.
-
     Attributes:
-        at: index of the persistent value that stores the index of the next slot (0 to room - 1).
+        at: index of the persistent value that stores the next slot to write (0 to room - 1).
         first: index of the persistent value that is slot 0.
         room: number of slots.
     """
@@ -54,7 +52,7 @@ class Ring:
         """Resample the buffer to a new period. The kernel version is named ``resample_ring``.
 
         Args:
-            s: persistent values of some worlds, changed in place.
+            s: persistent values of the worlds to change, changed in place.
             ratio: new period / old period, for each world.
         """
         ago = np.arange(1, self.room + 1)
@@ -94,7 +92,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_fraction(s: Array, time: Array, period: Any) -> Array:
-    """Return the interpolation factor of the next sample: 0 selects the previous inputs, and 1 the current inputs."""
+    """Return the interpolation factor of the next sample, from 0 (previous inputs) to 1 (current inputs)."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     fraction = (at - read) / np.where(between, time - read, 1.0)

@@ -29,7 +29,7 @@ AS_IS = "as is"
 
 @dataclass(frozen=True)
 class InFrame:
-    """Points or directions in the frame of a body. ``body`` is the name of the parameter with the index of the body."""
+    """Points or directions in the frame of a body. ``body`` is the name of the parameter with the body's index."""
 
     body: str
     direction: bool = False
@@ -64,7 +64,7 @@ def moved_params(
     """Return the parameters for a copy of an element.
 
     Args:
-        references: parameters of this kind of element that name other elements.
+        references: the parameters that refer to other elements.
         params: parameters of the element.
         first: index of the first copied element in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
         pose: pose of the copied builder's world in the frame of ``world``.
@@ -93,7 +93,7 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
 
     Args:
         element: name of the element with these parameters, for error messages.
-        references: parameters of this kind of element that name other elements.
+        references: the parameters that refer to other elements.
         numbers: names of the numeric parameters of the element's kind.
         params: parameters of the element.
 

@@ -42,10 +42,7 @@ class CommandMap:
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the map from the activation to the actuator.
-
-        Without an activation, return the map from the command.
-        """
+        """Return the map from the activation to the actuator. Without an activation, use the command."""
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # the activation of a lag stays between its initial value and the range of the command
             first = [] if self.activation is None else [self.activation]
@@ -72,7 +69,7 @@ class UiHints:
         springs: whether a released joystick returns the command to zero (valves, motors). If ``springs`` is False, the
             joystick sets the rate of change of the command, and a released joystick keeps the command (positions).
         idle: whether the command has no effect in the model. Panels may hide idle commands.
-        measured: signal name and component index of the current value, for ``safe``.
+        measured: signal name and component index. If ``safe`` is None, an emergency stop sends this signal as command.
         factor, offset: the actuator gets ``factor * command + offset``. ``measured`` is in the actuator's units.
     """
 

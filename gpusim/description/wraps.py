@@ -18,10 +18,9 @@ class Wrap:
     """A sphere or an infinite cylinder that a rope wraps around without friction. A wrap does not collide.
 
     The rope takes the shorter path around the surface, or a straight path if the surface does not block the rope. With
-    a side point, the path depends on this point, as with a sidesite in MuJoCo. If the side point is outside of the
-    surface, the rope passes on the side of this point. If the side point is inside, the rope runs inside the surface,
-    as through a ring. If an endpoint of the rope is inside the surface, the rope is straight. MuJoCo 4 has the same
-    rules for ropes.
+    a side point, the path depends on this point, as with a sidesite in MuJoCo. The rope passes on the side of an
+    outside point. If the side point is inside the surface, the rope runs inside the surface, as through a ring. If an
+    endpoint of the rope is inside the surface, the rope is straight.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.

@@ -19,7 +19,7 @@ MAX_LIMIT = 1e10
 
 
 def text(value: Any) -> str:
-    """Convert a value to XML text. Numbers do not change when MuJoCo reads the text."""
+    """Convert a value to XML text. MuJoCo reads exactly the same number from the text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -55,7 +55,7 @@ class Coordinate:
 
 @dataclass
 class Document:
-    """The document.
+    """MJCF document of an export.
 
     Attributes:
         model: the model to export.

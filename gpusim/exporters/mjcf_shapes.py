@@ -163,7 +163,7 @@ def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None
 
 
 def _split_vertices(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
-    """Duplicate each mesh point that has several normals, so that each copy has one normal.
+    """Duplicate each mesh vertex that has several normals. Each copy gets one normal.
 
     Return the new points, triangles and normals.
 

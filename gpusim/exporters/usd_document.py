@@ -16,7 +16,7 @@ ROOT = "/World"
 
 
 class UsdDocument:
-    """The stage.
+    """USD stage of an export.
 
     Attributes:
         model: the model to export.
@@ -87,7 +87,7 @@ def vec3f(values: Any) -> Any:
 def set_custom(prim: Any, schema: str, **values: Any) -> None:
     """Apply a schema that usd-core does not contain, and set its attributes.
 
-    The argument ``mjc__damping`` sets "mjc:damping".
+    For example, the argument ``mjc__damping`` sets the attribute "mjc:damping".
     """
     from pxr import Sdf
 
