@@ -21,8 +21,8 @@ class OmniDrive:
     """Tendons of a platform, from :func:`add_omni_drive`.
 
     Attributes:
-        forward, left: tendons whose rates are the platform's velocities (m/s) along its x and y axes, without slip.
-        turn: tendon whose rate is the platform's yaw rate (rad/s).
+        forward, left: tendons. Without slip, their rates are the platform's velocities (m/s) along its x and y axes.
+        turn: tendon. Its rate is the platform's yaw rate (rad/s).
     """
 
     forward: int

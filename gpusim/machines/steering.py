@@ -6,8 +6,8 @@ distance from the center of the unsteered axle to the turning center. R is posit
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
-Angled steering arms (a trapezoid) meet Ackermann's condition exactly at one steering angle to each side. Parallel
-steering arms steer both wheels by the angle d.
+Angled steering arms (a trapezoid) meet Ackermann's condition exactly at one angle to the left and one to the right.
+Parallel steering arms steer both wheels by the angle d.
 """
 
 from __future__ import annotations
@@ -46,13 +46,12 @@ class SteeringRack:
     Attributes:
         label: label of the servo and the joint. The label of the body is ``<label>_rack``.
         rack: body index of the rack.
-        joint: slide of the rack. The joint coordinate is the rack's travel (m), which is positive if the wheels point
-            to the left.
+        joint: slide of the rack. The joint coordinate is the rack's travel (m). Positive travel steers to the left.
         servo: index of the servo. The servo's command is the travel (m) of the rack.
         travel: maximum travel (m) to either side.
         arm: length (m) of the steering arms, positive if they point backward.
-        wheelbase, half_track: wheelbase and half of the track (m) in Ackermann's condition. With parallel steering,
-            wheelbase is inf and half_track is 0.
+        wheelbase, half_track: wheelbase and half of the track (m) in Ackermann's condition (inf and 0 for parallel
+            steering).
         angle: angle (rad) of the bicycle model's front wheel at which the steering meets Ackermann's condition.
     """
 
@@ -67,15 +66,15 @@ class SteeringRack:
     angle: float
 
     def tie_rod(self, kingpin: Vector, inner: float) -> TieRod:
-        """Return a tie rod that you can pass to the suspension of one corner, as its argument ``tie_rod``.
+        """Return the argument ``tie_rod`` for the suspension of one corner.
 
         Args:
             kingpin: point (m) on the kingpin at the height of the tie rod, in the corner's frame.
             inner: y coordinate (m) of the tie rod's inner end in the corner's frame.
 
         Raises:
-            ModelError: no steering arm meets Ackermann's condition, or the rack's travel is too long for arm and tie
-                rod.
+            ModelError: no steering arm meets Ackermann's condition, or the rack's travel is too long for the steering
+                arm and the tie rod.
         """
         rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
         start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
@@ -94,8 +93,8 @@ class SteeringRack:
 
         ``command`` is the travel (m) of the rack.
 
-        The headings are angles seen from above. For an inclined kingpin, the angle about the kingpin
-        (``Suspension.steering_angle``) is slightly larger.
+        The headings are angles seen from above. ``Suspension.steering_angle`` is the angle about the kingpin, which is
+        slightly larger for an inclined kingpin.
 
         Raises:
             ModelError: a tie rod is too short for the travel, or ``corners`` are not two suspensions with tie rods.
