@@ -163,8 +163,7 @@ def _circles(wheels: Wheels, shift: float) -> list[Circle]:
 
 
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
-    """Return the first pin on the sprocket, the wheel before the sprocket, and the angle (rad) of the run between them.
-    """
+    """Return the first pin on the sprocket, the previous wheel, and the angle (rad) of the run between the wheels."""
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
     for other in others:

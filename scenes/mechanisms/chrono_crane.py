@@ -132,7 +132,7 @@ def _plots() -> list[Plot]:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Check that the piston position agrees with the distance of the cylinder's pins at the crane's angle."""
+    """Check that the piston position agrees with the distance between the cylinder's pins at the crane's angle."""
     half, angle = 0.5 * CRANE_LENGTH, run["joint.hinge.position"]
     length = np.hypot(half * np.cos(angle) - GROUND_PIN[0], half * np.sin(angle) - GROUND_PIN[1])
     return near(run["cylinder.lift.position"], length - START_LENGTH, 1e-9)

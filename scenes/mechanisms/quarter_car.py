@@ -101,7 +101,7 @@ def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) ->
 def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
     """Return a schedule that writes the road's position.
 
-    The written position is the mean height of the road over one simulation step.
+    The position is the mean height of the road over one simulation step.
     """
     road = Schedule([(time, 0.0), (time, height)])
     last = 0.0
