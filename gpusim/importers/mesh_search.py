@@ -20,8 +20,8 @@ class Search:
     """Search path for files.
 
     Args:
-        folder: folder of the robot file. Relative file names are relative to this folder. The search for packages also
-            includes all folders above the robot file.
+        folder: folder of the robot file. Relative file names are relative to this folder. Packages are also searched in
+            all folders above the robot file.
         packages: package folders, or folders that contain package folders.
     """
 
@@ -72,7 +72,7 @@ class Search:
                 yield folder / path
 
     def _guess(self, name: str, path_text: str, here: Path) -> Path | None:
-        """Return the file whose path shares the most trailing components with ``path_text``, or None."""
+        """Return the file whose path has the longest common end with ``path_text``, or None."""
         parts = [part for part in PurePosixPath(path_text).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None

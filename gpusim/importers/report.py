@@ -27,7 +27,7 @@ class Finding:
     Attributes:
         severity: "motion" (changes the motion even without contacts), "contact" (changes only contacts), "look"
             (changes only the appearance) or "info" (no effect, for example a corrected typo).
-        element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
+        element: type and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: what the file contains.
         effect: what the model contains instead, or empty.
         fix: how you can avoid the difference, or empty.
@@ -109,10 +109,10 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: inertia or mass that the joint moves in the imported pose, for example to choose servo gains. For
-            a revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint axis.
-            For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
-        axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
+        load_inertia: inertia or mass that the joint moves in the imported pose. You can use it to choose servo gains.
+            For a revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint
+            axis. For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
+        axis: index of the coordinate in the builder's joint, usually 0. An MJCF body with several joints can get one
             joint with several coordinates.
     """
 
@@ -145,7 +145,7 @@ class Findings:
 
     @property
     def exact(self) -> bool:
-        """Return True if no finding has severity "motion", so that the model moves as the file describes."""
+        """Return True if no finding has severity "motion". The model then moves as the file describes."""
         return not any(finding.severity == "motion" for finding in self.findings)
 
     @property
@@ -214,7 +214,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Apply the transform ``pose`` to all sensors, and to links that are part of the world."""
+        """Move all sensors and all links that are part of the world by ``pose``."""
         matrix = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
             self.link_frames[link] = matrix @ self.link_frames[link]
@@ -323,9 +323,9 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 
 
 def merge_similar_sentences(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Keep one of several sentences that differ only in names and numbers.
+    """Merge sentences that differ only in names and numbers.
 
-    Append up to ``shown`` names from the omitted sentences.
+    The merged sentence ends with up to ``shown`` names from the other sentences.
     """
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:

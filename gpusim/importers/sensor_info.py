@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class SensorInfo:
-    """Rule that converts a signal of the model to the value of a sensor in the file.
+    """Rule that converts a signal of the model to the value of a sensor of the file.
 
     Attributes:
         signal: name of the signal, or empty for a sum over bodies (``SubtreeInfo``).
@@ -91,7 +91,7 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file. The importer may have merged it into another body of the model.
+    """A body of the file, which can be merged into another body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.
@@ -164,7 +164,7 @@ def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
 
 
 def _named(prefix: str, signal: str) -> str:
-    """Return the signal's name with ``prefix`` in front of the label."""
+    """Return the name of the signal. The label in the name gets the prefix."""
     kind, _, rest = signal.partition(".")
     return signal if kind in ("", "sim") else f"{kind}.{prefix}{rest}"
 

@@ -63,8 +63,8 @@ def load_urdf(
 
     Visuals come from <visual> and only affect the viewer. A visual is a box, cylinder, sphere, capsule, or a mesh that
     trimesh reads (STL, OBJ, DAE, ...). For DAE files, the importer uses the length unit in the file, but ignores the up
-    axis. A visual uses the colors in its mesh file. Without colors in the mesh file, the visual uses the color of its
-    <material>, or else the viewer's default color. The <material> may be defined anywhere in the file.
+    axis. A visual uses the colors in its mesh file. If the mesh file has no colors, the visual uses the color of its
+    <material>. The last choice is the viewer's default color. The <material> may be defined anywhere in the file.
 
     The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors, and
     joints that close loops. The importer also reads <contact> of PyBullet, collision filter groups, and transmissions
@@ -76,7 +76,7 @@ def load_urdf(
     * Other bodies without mass get 1 % of the mean mass of the bodies with mass.
     * An inertia that is zero, or below a millionth of the inertia of an osmium ball of the same mass, becomes the
       inertia of a sphere of water.
-    * In any other impossible inertia, the importer increases the principal moments to possible values.
+    * In all other impossible inertias, the importer increases the principal moments to possible values.
 
     These errors only cause findings: more than three numbers in a vector, an unknown XML version, and XML errors
     without loss of an element. The importer uses only the first <axis> of a joint.

@@ -69,8 +69,7 @@ def load_usd(
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
         fixed_base: True fixes the root body of every kinematic tree to the world. With ``fixed_base=False``, all root
             bodies float. Default: as in the file.
-        gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
-            without gravity in the file).
+        gravity: gravitational acceleration (m/s2) in the world frame. Default: as in the file, or 9.81 downward.
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: True merges bodies connected by fixed joints into one body. ``report.merged`` lists the merged
             bodies.

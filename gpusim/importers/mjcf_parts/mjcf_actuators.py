@@ -219,7 +219,7 @@ def _set_command_map(
 
 
 def _activation(context: Context, a: int, command: str) -> dict[str, Any]:
-    """Return the arguments of ``set_command_map`` for the activation of an actuator."""
+    """Return the arguments of ``set_command_map`` for the activation dynamics of an actuator."""
     m, dynamics = context.m, _enum_name(context, "mjtDyn", context.m.actuator_dyntype[a])
     lag = float(m.actuator_dynprm[a][0]) if dynamics.startswith("filter") else 0.0
     if dynamics != "integrator" and lag <= 0.0:
@@ -239,7 +239,7 @@ def _ctrl_index(context: Context, a: int) -> int:
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
-    """Add a force and a torque at a site, in the axes of the site (or of a reference site)."""
+    """Add a force and a torque at a site, in the axes of the site or of its reference site."""
     body, pose = context.site(site)
     axes, frame_name, reference = pose, "body", int(context.m.actuator_trnid[a][1])
     if reference >= 0:

@@ -151,7 +151,7 @@ def _add_body(context: Context, b: int, properties: MassProperties, mean: float)
 
 
 def gravity_scale_of(context: Context, b: int) -> float | None:
-    """Return a body's gravity factor, 1 - gravcomp, or None if its merged bodies have different factors."""
+    """Return a body's gravity factor, 1 - gravcomp. Return None if its merged bodies have different factors."""
     m, members, gravcomp = context.m, context.members[context.placements[b][0]], context.gravcomp()
     scales = {1.0 - float(gravcomp[part]) for part in members if m.body_mass[part] > 0.0}
     return scales.pop() if len(scales) == 1 else None if scales else 1.0
@@ -167,7 +167,7 @@ def _substitute_mass(context: Context, b: int, mean: float) -> MassProperties:
 
 
 def _repaired_inertia(context: Context, b: int, properties: MassProperties) -> Array:
-    """Return the body's inertia (3, 3). Principal moments that are too small for a rigid body are increased."""
+    """Return the body's inertia (3, 3). Raise principal moments that are too small for a rigid body."""
     inertia = 0.5 * (properties.inertia + properties.inertia.T)
     moments, axes = np.linalg.eigh(inertia)
     raised = np.maximum(moments, min_moment(properties.mass))

@@ -79,7 +79,7 @@ def _ends_of_file(context: Context, e: int) -> tuple[End, End]:
 
 
 def _can_move(context: Context, e: int) -> bool:
-    """Return True if a connect or weld constraint has two different bodies, and at least one of them is dynamic."""
+    """Return True if a connect or weld constraint has two different bodies, with at least one dynamic body."""
     (a, _), (b, _) = _ends(context, e)
     return a != b and any(body != WORLD and not context.builder.bodies[body].kinematic for body in (a, b))
 
@@ -145,7 +145,7 @@ def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
 def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, float]:
     """Return the stiffness and the damping of a spring that replaces a soft constraint.
 
-    The stiffness is the constraint's stiffness at rest, from "Solver parameters" in MuJoCo's documentation.
+    The spring has the constraint's stiffness at rest ("Solver parameters" in MuJoCo's documentation).
     """
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
     dmax = min(float(context.m.eq_solimp[e][1]), 0.9999)

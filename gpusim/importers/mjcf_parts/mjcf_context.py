@@ -68,7 +68,7 @@ class Losses:
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
     def add(self, severity: str, kind: str, name: str, what: str, effect: str = "", fix: str = "") -> None:
-        """Add the element ``name`` to the finding about its problem."""
+        """Add the element ``name`` to the finding about the problem ``what``."""
         self.facts.setdefault((severity, kind, what, effect, fix), []).append(name)
 
     def write(self, report: ImportReport) -> None:
@@ -92,15 +92,15 @@ class Context:
         placements: MuJoCo body -> (body index in the builder, pose). The index is -1 for the world. The pose of the
             MuJoCo body is in the frame of the builder's body.
         members: body index in the builder -> indices of the MuJoCo bodies in this body. The first index is the main
-            body, and the other bodies are merged into it.
+            body. All other bodies are merged into the main body.
         labels: MuJoCo body -> label in the builder. Merged bodies have no label.
         joint_labels: MuJoCo joint -> joint label in the report.
         coordinates: MuJoCo joint -> :class:`Coordinate` with the builder's joint.
         tendons: MuJoCo tendon -> joint index in the builder.
-        offsets: MuJoCo tendon -> constant difference (m): tendon length minus the coordinate of the builder's joint.
+        offsets: MuJoCo tendon -> tendon length minus the coordinate of the builder's joint (m), which is constant.
         shapes: MuJoCo geom -> index of its first shape.
         parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several shapes.
-        pieces: MuJoCo mesh -> triangles for drawing.
+        pieces: MuJoCo mesh -> triangles that the viewer draws.
         actuators: number of actuators.
         controls: pairs (index in MuJoCo's ctrl, command in the model).
         activations: tuples (index in MuJoCo's act, command in the model, minimum activation, maximum activation).
@@ -132,7 +132,7 @@ class Context:
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
 
     def is_passive_disabled(self) -> bool:
-        """Return True if the model disables springs and dampers, which also disables drag and gravcomp in MuJoCo."""
+        """Return True if the file disables springs and dampers. MuJoCo then also disables drag and gravcomp."""
         return self.is_disabled("SPRING") and self.is_disabled("DAMPER")
 
     def gravcomp(self) -> Array:
@@ -178,7 +178,7 @@ class Context:
         return lower, upper
 
     def site(self, site: int) -> tuple[int, Transform]:
-        """Return the builder's body (index) of a MuJoCo site, and the pose of the site in the body's frame."""
+        """Return the body index in the builder for a MuJoCo site, and the pose of the site in the body's frame."""
         body, pose = self.placements[int(self.m.site_bodyid[site])]
         return body, pose * frame(self.m.site_pos[site], self.m.site_quat[site])
 

@@ -31,8 +31,8 @@ class Filters:
         collides: bool matrix. ``collides[i, k]`` is True if the groups i and k collide.
         pairs_only: bool for each group, True if its geoms have contype = conaffinity = 0. Such geoms collide only if a
             <pair> lists them.
-        named: True if there are at most ``MAX_GROUPS`` groups, so that each gets a name. If ``named`` is False, each
-            pair of geoms gets a separate collision rule.
+        named: True if each group gets a name, with at most ``MAX_GROUPS`` groups. False if each pair of geoms gets a
+            separate collision rule.
     """
 
     def __init__(self, context: Context):
@@ -143,7 +143,7 @@ class Filters:
         """Return the geom pairs that <pair> elements of the file define.
 
         Returns:
-            A dict: two indices (i, k) into ``geoms`` with i < k -> index of the <pair> in the file.
+            A dict: (i, k) -> index of the <pair> in the file. i and k are indices into ``geoms``, with i < k.
         """
         m, position, pairs = self.context.m, {g: i for i, g in enumerate(geoms)}, {}
         for p in range(m.npair):

@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _value_range(context: Context, s: int) -> tuple[float, float]:
-    """Return the lower and upper limit of a sensor's values, from its cutoff."""
+    """Return the lower and upper limit of a sensor's values, from the attribute ``cutoff``."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, kind = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -156,7 +156,7 @@ def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
 
 
 def _subtree_sensor(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
-    """Return a sensor for the mass-weighted sum over a body's subtree, or None if the subtree has no mass."""
+    """Return a sensor for a mass-weighted sum over a body's subtree, or None if the subtree has no mass."""
     parts = tuple(_part(context, b) for b in context.subtree(root) if context.m.body_mass[b] > 0.0)
     return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
 

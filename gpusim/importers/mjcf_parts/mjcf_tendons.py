@@ -28,7 +28,7 @@ _RGBA, _WIDTH = (0.5, 0.5, 0.5, 1.0), 0.003
 
 
 def add_springs(context: Context) -> None:
-    """Add the springs of hinges and slides, and report nonlinear springs and dampers of all joints."""
+    """Add the springs of hinges and slides. Report nonlinear springs and dampers of all joints."""
     m = context.m
     poly = context.field("dof_dampingpoly", np.zeros(m.nv))
     for j, coordinate in context.coordinates.items():

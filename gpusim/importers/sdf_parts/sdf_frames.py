@@ -155,7 +155,7 @@ def _origin_of(node: Node) -> str:
 
 
 def read_scopes(root: Node, folder: Path, search: Search, base: Transform, report: ImportReport) -> Scope:
-    """Return the scope of an <sdf> element: its first <world>, or else all its models.
+    """Return the scope of an <sdf> element: the first <world>, or all models if the file has no <world>.
 
     ``base`` is the pose of the file's world frame in the model's world frame.
     """

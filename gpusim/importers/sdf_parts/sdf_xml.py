@@ -107,7 +107,7 @@ class Node:
         numbers.
 
         Raises:
-            ModelError: the text has too few or too many words, or a word that is not a number.
+            ModelError: the text has a wrong number of words, or a word that is not a number.
         """
         words = self.text.replace(",", " ").split() if self.tag == "size" else self.text.split()
         try:

@@ -86,8 +86,8 @@ def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | Non
     ``pose`` maps joint names to starting positions (rad or m). Other joints start at 0, or at the nearest limit.
 
     Raises:
-        ModelError: the links do not form a tree, mimics form a cycle, or ``pose`` contains a joint that does not have
-            exactly one axis.
+        ModelError: the links do not form a tree, mimics form a cycle, or ``pose`` contains a joint without an axis or
+            with several axes.
         UnknownNameError: a joint of ``pose`` is unknown.
     """
     robot = _parse(document, yourdfpy)
@@ -209,7 +209,7 @@ def _checked_pose(tree: Tree, pose: Mapping[str, float]) -> dict[str, float]:
 
 
 def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> None:
-    """Compute the starting positions of all joints, leaders before their mimic joints."""
+    """Compute the starting positions of all joints. Leaders come before their mimic joints."""
     for name in tree.joints:
         for member in reversed(_leaders(source, tree.joints, name)):
             if member not in tree.positions:
@@ -254,7 +254,7 @@ def _warn_outside(tree: Tree, joint: Joint, position: float) -> None:
 
 
 def motion(joint: Joint, position: float) -> np.ndarray:
-    """Return the pose (4, 4) of the child's frame at ``position`` (rad or m), relative to its pose at 0."""
+    """Return the displacement (4, 4) of the child's frame at the joint position ``position`` (rad or m)."""
     result = np.eye(4)
     if joint.kind == "prismatic":
         result[:3, 3] = position * joint.axis

@@ -45,14 +45,15 @@ class Collider:
     Attributes:
         path: path of the collider's prim.
         body: path of the rigid body that has the collider, or WORLD.
-        forms: a tuple (kind, checked parameters, pose in the body or in the builder's world) for each shape.
+        forms: a tuple (shape kind, checked parameters, pose) for each shape. The pose is in the body or in the
+            builder's world.
         enabled: True if the collider makes contacts. A disabled collider only contributes to the mass.
         material: material of the surface.
         groups: paths of the collision groups that contain the collider.
         filtered: paths of prims that the collider does not collide with.
         mesh: vertices (in the body's frame) and triangles of a mesh that defines the body's mass, else None.
         shapes: indices of the shapes in the builder.
-        owner: path of the collider's rigid body in the file (even if the body is disabled), or "" without a body.
+        owner: path of the collider's rigid body in the file, also for a disabled body. Empty without a body.
     """
 
     path: str

@@ -139,7 +139,7 @@ class UsdStage:
     def label(self, space: str, path: str) -> str:
         """Return an unused label for a prim, usually the prim's name.
 
-        If the name is already used, the label contains more of the path.
+        If another element has this name, the label contains more of the path.
         """
         taken, parts = self._labels.setdefault(space, set()), path.strip("/").split("/")
         names = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
@@ -150,7 +150,7 @@ class UsdStage:
         return name
 
     def content(self, asset: Any) -> bytes:
-        """Return the content of the file to which an attribute (``Sdf.AssetPath``) refers.
+        """Return the content of the file that an attribute (``Sdf.AssetPath``) names.
 
         The file may be in a .usdz package.
 
