@@ -173,7 +173,7 @@ class StepBuffers(Protocol):
         """Add dry friction (N or N m) to the axis rows of a group."""
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Limit the positions of a group's axis rows to the range from ``lower`` to ``upper``."""
+        """Limit the axis coordinates (m or rad) of a group to the range from ``lower`` to ``upper``."""
 
 
 class StateReader(Protocol):
@@ -204,10 +204,10 @@ class StateReader(Protocol):
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
 
     def axis_value(self, axes: Array) -> Array:
-        """Return the coordinates of axis rows (m or rad)."""
+        """Return the coordinates of the axes ``axes`` (m or rad)."""
 
     def axis_rate(self, axes: Array) -> Array:
-        """Return the velocities of axis rows (m/s or rad/s)."""
+        """Return the velocities of the axes ``axes`` (m/s or rad/s)."""
 
     def command_before(self, group: Group, name: str) -> Array:
         """Return the command from the previous step, (num_worlds, n)."""
@@ -223,20 +223,20 @@ class AxisMaker(Protocol):
         """Return the index of the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row on which the actuator with the index ``actuator`` acts."""
+        """Return the index of the axis row on which an actuator acts. ``actuator`` is an actuator index."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Add an axis row for the distance between two points, in a new constraint. Return the index of the row."""
+        """Add a constraint with an axis row for the distance between two points. Return the index of the row."""
 
 
 @dataclass
 class Group:
     """All n actuators of one kind.
 
-    ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` contains the axis row index of
-    each actuator, (n,). ``control`` maps each command name to column indices (n,) of the control array.
+    ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` (n,) contains the index of each
+    actuator's axis row. ``control`` maps each command name to column indices (n,) of the control array.
     """
 
     type: ActuatorType
@@ -261,7 +261,7 @@ class Group:
         return [s.label for s in self.specs]
 
     def check_signs(self, positive: Iterable[str] = (), not_negative: Iterable[str] = ()) -> None:
-        """Raise ModelError if a parameter has a value with the wrong sign."""
+        """Raise a ModelError if a parameter has the wrong sign."""
         for names, wrong, rule, sign in (
             (positive, np.less_equal, "must be above zero", ">"),
             (not_negative, np.less, "must not be negative", ">="),
@@ -348,8 +348,8 @@ class ActuatorType:
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command: range, safe value and behavior.
 
-        The default range is -1 to 1, extended if necessary to include the default command. By default, gpusim does not
-        clip the command, and the safe value is 0.
+        The default range is -1 to 1. It is larger if the default command is outside. By default, gpusim does not clip
+        the command, and the safe value is 0.
 
         Args:
             model: the model that contains the actuator.
@@ -414,7 +414,7 @@ class ActuatorType:
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the terms of the actuators to the force law of the axis rows.
 
-        ``velocity`` is the best estimate of the row velocity after the step.
+        ``velocity`` contains the best estimates of the axis velocities after the step.
         """
 
     def advance(self, group: Group, work: StepBuffers) -> None:
@@ -434,7 +434,7 @@ class JointActuator(ActuatorType):
     references: ClassVar[Mapping[str, Reference]] = JOINT_REFERENCES
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the joint coordinate's axis row."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 
@@ -444,7 +444,7 @@ class LineActuator(ActuatorType):
     references: ClassVar[Mapping[str, Reference]] = LINE_REFERENCES
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the line between the points."""
+        """Return the index of the axis row of the line between the points."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 

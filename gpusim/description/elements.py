@@ -23,7 +23,7 @@ from gpusim.description.viewing import CameraSpec, LightSpec
 
 @dataclass(eq=False, repr=False)
 class Elements:
-    """Bodies, joints and all other elements of one world in index order, and the number of worlds."""
+    """Lists of the bodies, joints and other elements of one world, and the number of worlds."""
 
     bodies: list[BodySpec]
     joints: list[JointSpec]

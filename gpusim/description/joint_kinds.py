@@ -116,7 +116,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class JointFrames:
-    """Point and axes of a joint, in each body's frame.
+    """Joint point and joint axes, in the frames of both bodies.
 
     The third column of ``axes_a`` or ``axes_b`` is the joint axis.
     """
@@ -157,7 +157,7 @@ class JointFrames:
         return self._coordinate(DISTANCE, self.axes_a[:, 2])
 
     def rotation(self, k: int) -> Coordinate:
-        """Return the coordinate for component k of the rotation vector from the parent's to the child's joint axes."""
+        """Return the coordinate for component k of the rotation vector (parent's joint axes to child's joint axes)."""
         return replace(self._coordinate(ROTATION, self.axes_a[:, k]), component=k)
 
     def total_rotation(self) -> Coordinate:
@@ -184,7 +184,7 @@ class JointFrames:
 
 
 class JointType(ABC):
-    """Base class of a kind of joint, registered by ``name``.
+    """Base class of joint kinds. Each kind is registered under its ``name``.
 
     A kind defines the constraint rows and the coordinates of its joints.
     """
@@ -216,7 +216,7 @@ class JointType(ABC):
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock some of the relative motions."""
+        """Return the constraint rows for the locked relative motions."""
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """Return the coordinates of the free motions, one for each entry of ``coordinates``."""
@@ -268,7 +268,7 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters in which two equal limits replace a locked length, or None if no length is locked."""
+        """Return parameters that lock a length by two equal limits, or None if no length is locked."""
         return None
 
     def moved(

@@ -66,7 +66,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class WireInfo:
-    """A wire of a diagram that you can read as a signal.
+    """A wire (signal line) of a block diagram, which you can read as a signal.
 
     ``at`` contains the indices of the wire's values in the program's persistent values. If ``writable`` is True, you
     can write the signal.
@@ -102,7 +102,7 @@ class Program:
         wires: wires that you can read as signals.
         inputs: operator commands that the diagram reads.
         drives: labels of the commands that the diagram sets.
-        host: whether the diagram runs on the host because it calls Python functions.
+        host: True if the diagram calls Python functions, and therefore runs on the host.
     """
 
     label: str
@@ -126,7 +126,7 @@ class Program:
 
     @property
     def numbers(self) -> Array:
-        """Return the initial persistent values, including space for the values of the input signals."""
+        """Return the initial persistent values, followed by zeros for the values of the input signals."""
         return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
@@ -151,7 +151,7 @@ class DiagramSpec(Protocol):
         """Return the labels of the commands that the diagram sets."""
 
     def check(self) -> None:
-        """Check everything in the diagram that can be checked without a simulation."""
+        """Check the diagram, as far as possible without a simulation."""
 
     def compile(
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,

@@ -1,8 +1,8 @@
 """Clock of programs (compiled diagrams): sample times, and input values of samples. Any step size is possible.
 
 Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that starts at or
-after its due time. If a step is longer than the period, the program runs the missed samples after the step, but at most
-the last 1000. The inputs of missed samples are linear interpolations between the previous and the current values of the
+after its due time. If a step is longer than the period, the program runs the missed samples after the step (at most the
+last 1000). The inputs of missed samples are linear interpolations between the previous and the current values of the
 signals. The kernel version in ``cuda_kernels/signals/diagram_clock.cuh`` gives bit-identical results.
 """
 
@@ -40,7 +40,7 @@ class Ring:
 
     Attributes:
         at: index of the persistent value that stores the next slot to write (0 to room - 1).
-        first: index of the persistent value that is slot 0.
+        first: index of the persistent value that stores slot 0.
         room: number of slots.
     """
 

@@ -1,6 +1,6 @@
 """Element parameters that refer to other elements, such as a body index.
 
-When you copy elements to another builder, the copies refer to each other instead of the original elements.
+If you copy elements to another builder, the references in the copies point to copied elements.
 
 A kind of element declares which parameters are references. Example: ``references = {"joint_b": JOINT, "body_a": BODY,
 "point_a": point_on("body_a")}``.
@@ -39,7 +39,7 @@ Reference = str | InFrame
 
 
 def point_on(body: str) -> InFrame:
-    """Declare a point (m), (3,), in the frame of a body. ``body`` is the name of the parameter with the body's index.
+    """Declare a point (3,), m, in the frame of a body. ``body`` is the name of the parameter with the body's index.
 
     If ``body`` contains n bodies, the array has one point for each body, (n, 3).
     """
@@ -66,7 +66,7 @@ def moved_params(
     Args:
         references: the parameters that refer to other elements.
         params: parameters of the element.
-        first: index of the first copied element in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
+        first: index of the first copied element in the new builder, for BODY, JOINT, ACTUATOR and SHAPE.
         pose: pose of the copied builder's world in the frame of ``world``.
         world: index of a body in the new builder, -1 for the world. The copy uses this body instead of the world.
     """

@@ -41,7 +41,7 @@ class Registry(Generic[_Kind]):
         return self._kinds[name]
 
     def forget(self, name: str) -> None:
-        """Remove the kind with this name, for example after a test."""
+        """Remove the kind with this name. Tests use this method."""
         del self._kinds[name]
 
     def names(self) -> list[str]:

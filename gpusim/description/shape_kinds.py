@@ -62,7 +62,7 @@ class Faces:
 
 @dataclass(frozen=True)
 class Line:
-    """Rays (n) in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
+    """A set of n rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
 
     ``origin`` (n, 3) is the point (m) nearest to the shape's center on the infinite line through the ray. ``direction``
     has length 1, (n, 3). ``start`` (n,) is the smallest s of each ray (m).
@@ -82,7 +82,7 @@ class Line:
 
 
 class ShapeType(ABC):
-    """Base class of a kind of shape, registered by ``name``. Kernels identify the kind by ``number``.
+    """Base class of shape kinds. Each kind is registered under its ``name``. Kernels identify a kind by ``number``.
 
     The builder checks ``params`` before it calls the methods. Each kind's module in gpusim/shapes describes its
     parameters.
@@ -190,8 +190,8 @@ class ShapeType(ABC):
 
         Returns:
             Two arrays. The first array (n,) contains s (m) of each ray's first crossing with ``s >= start``, or
-            infinity without a crossing. The second array (n, 3) contains the outward normals at the crossings, not
-            normalized.
+            infinity without a crossing. The second array (n, 3) contains the outward normals at the crossings, which
+            may not have unit length.
 
         Raises:
             ModelError: only kernels can cast rays against this kind of shape.

@@ -324,7 +324,7 @@ def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
 
 
 def _mapped_limits(spec: ActuatorSpec, lower: float, upper: float) -> tuple[float, float]:
-    """Return the minimum and maximum effort of an actuator for all commands within their range."""
+    """Return the minimum and maximum effort of an actuator over the range of its commands."""
     command_map = map_of(spec, actuator_type(spec.kind).commands[0])
     if command_map is None:
         return lower, upper

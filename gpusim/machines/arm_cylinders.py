@@ -89,7 +89,8 @@ class Drive:
         label: label of the valve's command.
         index: actuator index of the cylinder or motor.
         node_a, node_b: nodes of the cylinder's two chambers, or of the motor's two sides.
-        port_a, port_b: nodes at the two ports of the spool valve. A holding valve is between a port and a chamber.
+        port_a, port_b: nodes at the two ports of the spool valve. A holding valve, if any, connects a port to a
+            chamber.
         valve: index of the valve.
     """
 
@@ -120,7 +121,8 @@ class ArmCylinder:
         relief: opening pressure (Pa) of the relief valves. The relief valves pass the spool's full flow at ``relief`` +
             2e6 Pa. With ``relief=None``, the drive has neither relief valves nor anticavitation valves.
         back_pressure: initial pressure (Pa) of the unloaded chamber.
-        viscous_friction, dry_friction, piston_mass: friction (N s/m and N) and mass (kg) of the piston.
+        viscous_friction, dry_friction, piston_mass: viscous friction (N s/m), dry friction (N) and mass (kg) of the
+            piston.
         dead_volume: minimum volume (m3) of each chamber.
     """
 
@@ -264,8 +266,8 @@ def add_power_pack(
         label_prefix: prefix of the labels.
 
     Raises:
-        ModelError: a number is invalid. Later, ``finalize`` raises a ModelError if the circuit has neither a cylinder
-            nor a motor.
+        ModelError: a number is invalid. ``finalize`` also raises a ModelError if the circuit has no cylinder and no
+            motor.
     """
     element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
     max_pressure, max_flow = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
@@ -294,7 +296,7 @@ def add_arm_cylinders(
 ) -> dict[str, Drive]:
     """Add all cylinders of an arm to a circuit. The initial pressures hold the arm in its initial pose.
 
-    Add the links and linkages before the cylinders, because the pressures come from ``arm.static(forces=...)``.
+    Add all links and linkages before the cylinders, since ``arm.static(forces=...)`` gives the pressures.
 
     Args:
         b: the builder.
@@ -305,7 +307,7 @@ def add_arm_cylinders(
         forces: initial loads in addition to the arm's weight, in the format of ``arm.static``.
 
     Returns:
-        The drives by label.
+        A dict: label -> drive.
 
     Raises:
         ModelError: a number is invalid, a cylinder cannot reach the initial pose, or a hinge has no cylinder.
@@ -396,7 +398,7 @@ def add_hydraulic_drive(
         b: the builder.
         pack: from ``add_power_pack``.
         joint: joint that the motor drives, such as the joint of a swing, a sprocket or a wheel.
-        displacement: oil volume (m3) per rad of the joint, including gears.
+        displacement: oil volume (m3) per rad of joint rotation, including gears.
         spool: the spool valve. Command 1 rotates the joint forward.
         label: label of the valve's command.
         relief: pressure difference (Pa) between the ports at which the relief valves open. The relief valves pass the

@@ -42,7 +42,7 @@ SAMPLES = 65
 
 @dataclass(frozen=True)
 class Link:
-    """A link of an arm: a box-shaped bar that starts at its hinge and extends along x.
+    """A link of an arm, modeled as a box-shaped bar from its hinge along x.
 
     Attributes:
         label: name of the link in the arm.
@@ -50,7 +50,7 @@ class Link:
         mass: mass (kg).
         pose: initial angle (rad) relative to the previous link, or to the arm's x axis for the first link.
         limits: minimum and maximum of the angle (rad) relative to the previous link.
-        height, width: thickness (m) of the bar in the arm's plane, and perpendicular to this plane.
+        height, width: size (m) of the bar's cross-section, in the arm's plane and perpendicular to the plane.
         com: center of mass (x, z) (m) in the link's frame (default: the center of the bar).
         inertia: inertia (kg m2) about the center of mass, as in ``add_body`` (default: the inertia of the bar).
         color: color for drawing.
@@ -129,7 +129,7 @@ class BoomArm(NamesMoved):
     def static(
         self, angles: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
     ) -> ArmStatic:
-        """Compute the cylinder forces that balance ``forces`` and the weights of all parts, by virtual work.
+        """Compute the cylinder forces that balance ``forces`` and the weights of all parts (virtual work).
 
         Args:
             angles: dict from link names to joint angles (rad), zero by default.
@@ -254,13 +254,13 @@ def add_bucket_linkage(
     Args:
         b: the builder.
         arm: from ``add_boom_arm``.
-        bucket: the bucket, whose hinge is at the end of the stick.
+        bucket: the bucket. Its hinge is at the end of the stick.
         at: position of the rocker's hinge, (x, z) (m) in the stick's frame, or only x.
         ear: position of the link's pin on the bucket, (x, z) (m) in the bucket's frame.
         rocker, link: lengths (m) of the rocker and the link.
         rocker_mass, link_mass: masses (kg) of the rocker and the link.
         stick: name of the arm's link that carries the bucket (default: the last link).
-        below: if True, the pin between rocker and link is below the stick (-z), else above the stick.
+        below: True if the pin between rocker and link is below the stick (-z), False if it is above.
 
     Raises:
         ModelError: a number is invalid, or the loop does not close at every angle within the bucket's limits.
@@ -328,7 +328,7 @@ def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> Non
 
 
 def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
-    """Add a link whose hinge is at the point ``end`` of the link ``parent``."""
+    """Add a link. Its hinge is at the point ``end`` of the link ``parent``."""
     if link.label in arm.bodies:
         raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link a different label")
     arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))

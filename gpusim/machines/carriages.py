@@ -105,7 +105,8 @@ class CylinderJack:
         bore, rod: diameters (m) of the bore and the rod.
         spool: the spool valve.
         holding: holding valve, or None. Chamber A carries the machine's weight.
-        relief: opening pressure (Pa) of the relief valves, or None for no relief and anticavitation valves.
+        relief: opening pressure (Pa) of the relief valves. With None, the drive has no relief and anticavitation
+            valves.
         viscous_friction, piston_mass: friction (N s/m) and mass (kg) of the piston.
     """
 

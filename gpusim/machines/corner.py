@@ -1,4 +1,4 @@
-"""Code that all suspensions share: checks of parameters, and functions that add bodies, joints and springs."""
+"""Common code of the suspensions: checks of parameters, and functions that add bodies, joints and springs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Corner:
         return self.frame.apply(self.flip @ point)
 
     def body(self, name: str, solid: Solid, origin: Array | None) -> int:
-        """Add a body whose frame has the corner's axes and the origin ``origin`` (default: the center of mass)."""
+        """Add a body. Its frame has the corner's axes and the origin ``origin`` (default: the center of mass)."""
         position = solid.com if origin is None else origin
         inertia = self.flip @ solid.inertia @ self.flip
         pose = Transform(self.point(position), self.frame.rotation)
@@ -132,7 +132,7 @@ class Corner:
         return int(add(host, child, at=frame, label=f"{self.label}_{name}", **options))
 
     def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
-        """Return the analytic model of the tie rod and the kingpin, or None without a tie rod."""
+        """Return the analytic model of tie rod and kingpin, or None without a tie rod."""
         if tie_rod is None:
             return None
         if not isinstance(tie_rod, TieRod):

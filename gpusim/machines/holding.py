@@ -122,7 +122,8 @@ class Balance:
         areas: piston areas (m2) of the loaded chamber and of the opposite chamber.
         load: force (N) of the load.
         viscous: viscous friction (N s/m).
-        supply, drain: gains s K_supply and s K_drain of the spool (m3/s/sqrt(Pa)). poppet: gain K of the holding valve.
+        supply, drain: gains s K_supply and s K_drain of the spool, m3/s/sqrt(Pa).
+        poppet: gain K of the holding valve, m3/s/sqrt(Pa).
         return_pressure: pressure (Pa) of the line to the tank.
     """
 

@@ -52,7 +52,7 @@ IDENTITY = Move(np.eye(3), np.zeros(3))
 
 
 def rotation_about(axis: Array, angle: float, point: Array) -> Move:
-    """Return the displacement of a rotation about the unit axis ``axis`` through ``point``."""
+    """Return the displacement for a rotation about the unit axis ``axis`` through ``point``."""
     matrix = rotations.matrix_from_quaternion(rotations.quaternion_from_rotation_vector(axis * angle))
     return Move(matrix, point - matrix @ point)
 
@@ -248,8 +248,8 @@ class Linkage:
         """Compute the static equilibrium under a load.
 
         Raises:
-            ModelError: the load is less than the weight of the parts or presses the suspension onto a stop, or no
-                stable equilibrium exists.
+            ModelError: the load is less than the weight of the parts, the load presses the suspension onto a stop, or
+                no equilibrium is stable.
         """
         sprung = self.sprung(load)
 
@@ -316,7 +316,7 @@ class Linkage:
         return total
 
     def check(self) -> None:
-        """Raise a ModelError if the tie rod cannot steer the hub, or the wheel cannot rise, near the initial pose."""
+        """Check that, near the initial pose, the tie rod can steer the hub and the wheel can rise."""
         if self.steering is not None and self.steering.leverage(self.closing(0.0)) < 0.1:
             rule = "the tie rod and its steering arm are in line, so the tie rod does not steer the hub"
             raise validate.fail(self.element, rule, "move its inner or outer end aside")
@@ -363,7 +363,7 @@ def rocker(axis: Array, center: Array, start: Array, initial: Array, moved: Arra
         initial, moved: initial position and new position of the rod's far end.
 
     Raises:
-        Unreachable: the new position is too far from the crank, or too close to it.
+        Unreachable: the new position is too far from the crank or too close to the crank.
     """
     across = np.eye(3) - np.outer(axis, axis)
     crank, rod, diagonal = across @ (start - center), across @ (initial - start), across @ (moved - center)

@@ -76,11 +76,11 @@ def add_omni_wheel(
     material: Material | None = None,
     color: Any = None,
 ) -> OmniWheel:
-    """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around the hub.
+    """Add a wheel with free rollers: a hub on a hinge, and barrel-shaped rollers on hinges around the hub.
 
-    With ``gap=0``, the ends of neighboring rollers meet on the wheel's circle, and the hub of an omni wheel keeps the
-    height ``radius``. The arc of a mecanum roller deviates from the ideal profile by up to 33 um for a wheel of 0.1 m
-    with eight rollers.
+    With ``gap=0``, the ends of neighboring rollers meet on the wheel's circle. The center of an omni wheel then stays
+    at the height ``radius``. The profile of a mecanum roller is an arc, which approximates the ideal profile (error 33
+    um for a wheel of 0.1 m with eight rollers).
 
     Args:
         builder: builder that contains the platform.

@@ -28,7 +28,7 @@ Point = tuple[float, float]
 
 
 class PointForce(NamedTuple):
-    """A force on a part: part name, point (x, z) (m) in the part's frame, force (x, z) (N) in the arm's frame."""
+    """A force on a part: part name, point (x, z) (m) in the part's frame, and force (x, z) (N) in the arm's frame."""
 
     part: str
     point: Point
@@ -162,7 +162,7 @@ class Mechanism:
     def static(self, element: str, angles: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
         """Return the static forces of all cylinders.
 
-        If there are more cylinders than hinges, return the minimum-norm solution.
+        With more cylinders than hinges, return the minimum-norm solution.
         """
         lengths = self.lengths(self.poses(angles))
         levers, torques = self.slopes(angles, forces)

@@ -191,7 +191,7 @@ def add_steering_rack(
         label: label of the joint, the servo and the command.
 
     Raises:
-        ModelError: an argument is invalid, or ``mode="ackermann"`` without ``wheelbase`` or ``track``.
+        ModelError: an argument is invalid, or ``wheelbase`` or ``track`` is missing with ``mode="ackermann"``.
     """
     element = f"steering rack '{label}'"
     host = b.check_body(element, "chassis", chassis)
@@ -261,13 +261,15 @@ def add_trailer_hitch(
         tractor, trailer: body indices.
         at: position (m) of the hitch in the tractor's frame.
         kind: "ball" (free yaw, pitch and roll of the trailer) or "pin" (only yaw, about an upright bolt).
-        limit: maximum angle (rad) to either side: the total rotation angle of a ball, the yaw angle of a pin.
+        limit: maximum angle (rad) to either side. A ball limits the total rotation angle, and a pin limits the yaw
+            angle.
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).
         label: label of the joint.
 
     Raises:
-        ModelError: tractor and trailer are not two bodies, the kind is unknown, or a number is out of range.
+        ModelError: tractor and trailer are the same body, one is the world, the kind is unknown, or a number is out of
+            range.
     """
     element = f"trailer hitch '{label}'"
     front, rear = b.check_body(element, "tractor", tractor), b.check_body(element, "trailer", trailer)

@@ -19,7 +19,7 @@ GREASED = Material(friction=0.1)
 
 
 class Checked:
-    """Base class of track parts that can check their parameters."""
+    """Base class of track parts with checked parameters."""
 
     positive: ClassVar[tuple[str, ...]] = ()
     not_negative: ClassVar[tuple[str, ...]] = ()
@@ -43,7 +43,7 @@ class Checked:
 class Shoe(Checked):
     """A track link with its pad, modeled as a box.
 
-    The pins are half a pitch in front of and behind the box's center.
+    One pin is half a pitch in front of the box's center. The other pin is half a pitch behind the center.
 
     Attributes:
         size: length along the track, width and thickness (m).

@@ -1,7 +1,7 @@
 """Path of a track around its wheels: a closed polygon of equal links that touch the wheels without penetration.
 
-Points are (x, z) in the plane of the track. The links are in counterclockwise order. At the bottom of the track, they
-point along +x.
+Points are (x, z) in the plane of the track. The links are in counterclockwise order. At the bottom of the track, the
+links point along +x.
 """
 
 from __future__ import annotations

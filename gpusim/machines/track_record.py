@@ -24,7 +24,7 @@ class Track:
     Attributes:
         label: prefix of all labels.
         chassis: body index.
-        xform: pose of the track's frame in the chassis.
+        xform: pose of the track's frame in the chassis frame.
         pitch: distance (m) between two pins of a shoe.
         teeth: number of teeth of the sprocket.
         count: number of shoes. With ``surface_speed``, the number of shoes that would fit.
@@ -73,7 +73,7 @@ class Track:
         return speed / self.advance
 
     def speed(self, sim: Simulation) -> Array:
-        """Return the shoes' mean speed (m/s) relative to the chassis, (num_worlds,), from the sprocket speed."""
+        """Return the mean speed (m/s) of the shoes relative to the chassis, from the sprocket speed, (num_worlds,)."""
         return self.advance * _read(sim, f"joint.{self.label}_drive.velocity")
 
     def ground_speed(self, sim: Simulation) -> Array:
@@ -92,8 +92,8 @@ class Track:
     def slip(self, sim: Simulation) -> Array:
         """Return the slip 1 - ground_speed/speed, (num_worlds,), or 0 if the track is slower than 1 mm/s.
 
-        This instantaneous slip has a ripple, because links enter the sprocket and the chassis oscillates. For the mean
-        slip, average ``speed`` and ``ground_speed`` while several links pass the sprocket.
+        The slip has a ripple, because links enter the sprocket and the chassis oscillates. For the mean slip, average
+        ``speed`` and ``ground_speed`` while several links pass the sprocket.
         """
         speed = self.speed(sim)
         moving = np.abs(speed) > SLOWEST

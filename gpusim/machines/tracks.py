@@ -1,7 +1,7 @@
 """Tracks: shoes on pins in a closed loop around a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
 
 Hinges (pins) connect the shoes. Teeth and wheels push the shoes through contacts. By default, the direct solver solves
-the ring of pins. With ``add_track(solver="colored")``, the colored solver solves pins and contacts together.
+the closed loop of pins. With ``add_track(solver="colored")``, the colored solver solves pins and contacts together.
 """
 
 from __future__ import annotations

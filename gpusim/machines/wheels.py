@@ -78,7 +78,7 @@ class SpeedDrive:
 
 @dataclass(frozen=True)
 class TorqueDrive:
-    """A drive whose torque is the command (-1 to 1) times ``torque``, at any speed.
+    """A drive with torque control. At any speed, the torque is the command (-1 to 1) times ``torque``.
 
     Attributes:
         torque: maximum torque (N m).
@@ -212,7 +212,7 @@ def add_wheel(
 
 
 def _shape_options(element: str, shape: str, radius: float, width: float, edge_radius: float | None) -> dict[str, Any]:
-    """Return the size arguments of the shape, whose axle is along z."""
+    """Return the size arguments of the shape."""
     validate.choice(element, "shape", shape, SHAPES)
     if edge_radius is not None and shape != "wheel":
         raise validate.fail(element, f"a {shape} has no edge_radius", 'leave it out, or give shape="wheel"')
@@ -287,7 +287,7 @@ def add_drive_train(
     Args:
         b: the builder.
         chassis: body that carries the shaft of the turn motor.
-        left, right: wheels of the two sides, with equal numbers of wheels.
+        left, right: wheels of each side. Both sides have the same number of wheels.
         drive, turn: drives of the two motors (see ``drive`` in ``add_wheel``), with the commands ``drive`` and
             ``turn``.
         clutch: maximum torque (N m) of the clutch, required with ``turn``. The command ``turn_clutch`` (0 to 1) is a
