@@ -36,7 +36,7 @@ class Comparison:
 
     Attributes:
         bodies: number of moving bodies that both simulators have.
-        poses: maximum difference at random postures, of body positions (m) and of the components of body axes.
+        poses: maximum difference of body positions (m) and of body axes (components), at random postures.
         mass_matrix: maximum difference of the entries of the mass matrices, relative to the diagonal entries.
         motion: like ``poses``, after a simulation of 0.5 s without contacts, limits, friction and actuators.
         skipped: reasons for the missing comparisons.

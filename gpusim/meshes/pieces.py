@@ -118,7 +118,7 @@ def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
 
 
 def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sheet:
-    """Convert one part of a mesh file, from trimesh, to a sheet."""
+    """Convert one part of a mesh file (a trimesh object) to a sheet."""
     vertices, triangles = _checked(element, part.vertices, part.faces)
     coat = coat_of(part, suffix, textures)
     # trimesh's cache contains only normals from the file. The property would compute missing normals.

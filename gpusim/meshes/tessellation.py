@@ -41,7 +41,7 @@ def rings_mesh(rings: Array) -> tuple[Array, Array]:
 
 
 def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """Merge coincident vertices, and delete triangles that lose a corner."""
+    """Merge coincident vertices, and delete triangles that become degenerate."""
     scale = float(np.abs(vertices).max()) or 1.0
     _, first, inverse = np.unique(np.round(vertices / scale, 12), axis=0, return_index=True, return_inverse=True)
     triangles = inverse.reshape(-1)[triangles]

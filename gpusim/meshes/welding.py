@@ -1,4 +1,4 @@
-"""Preparation of triangles for collisions: checks, merged vertices, no degenerate or repeated triangles."""
+"""Preparation of triangles for collisions: check them, merge vertices, and delete degenerate or repeated triangles."""
 
 from __future__ import annotations
 

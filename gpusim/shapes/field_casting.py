@@ -27,7 +27,7 @@ class _Ground:
         self.rate = line.direction[:, :2] / self.spacing
 
     def crossing_parameters(self, start: Array, end: Array) -> Array:
-        """Return sorted ray parameters (rays, m): start, end, and crossings with triangle edges, seen from above."""
+        """Return m sorted parameters of each ray, (rays, m): start, end, and crossings with triangle edges."""
         grid = [(np.arange(n + 1) - self.at[:, k, None]) / self.rate[:, k, None] for k, n in enumerate(self.last)]
         diagonal = np.arange(-self.last[1], self.last[0] + 1)
         difference, rate = self.at[:, 0] - self.at[:, 1], self.rate[:, 0] - self.rate[:, 1]
@@ -49,7 +49,7 @@ class _Ground:
 
 
 def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple[Array, Array]:
-    """Cast rays against the solid between z = ``base`` and the surface ``heights``. Returns as ``ShapeType.cast``."""
+    """Cast rays against the solid between z = ``base`` and ``heights``, with results as in ``ShapeType.cast``."""
     ground, count = _Ground(heights, spacing, line), line.start.size
     walls = Span(count)
     for k in range(2):

@@ -45,7 +45,7 @@ class MachineParts:
             joint.
 
     Attributes:
-        pictured: indices of the bodies with visuals, without the world.
+        pictured: indices of the bodies (except the world) that have visuals.
         solids: drawn solid of each body. None for a body with shapes or visuals.
         center: center (3,) of the machine in the initial poses, in the world frame (m).
         size: half diagonal of the machine's bounding box in the initial poses (m).

@@ -22,7 +22,8 @@ def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array
     Args:
         texture: the image or cube map.
         points: (n, 3) positions of the corners in the frame of the visual (m).
-        uv: (n, 2) texture coordinates of the surface. None projects the image, and does not stretch a cube map.
+        uv: (n, 2) texture coordinates of the surface. With None, the image is projected, and a cube map is not
+            stretched.
     """
     if texture.is_cube:
         fitted = uv is not None and texture.mapping != PROJECTED

@@ -181,7 +181,7 @@ def _add_frames(d: Diagram) -> None:
 
 
 def _add_wrench(d: Diagram) -> None:
-    """Add the ground reaction wrench about the center of the supporting soles, and the fraction of each sole."""
+    """Add the ground reaction wrench about the center of the supporting soles, and each sole's share of the wrench."""
     d.add("sum", "apart", signs="+-").wire("l_spot", "r_spot")
     d.add("sum", "over", signs="+-").wire("near_spot", "r_spot")
     for name, a in (("along", "over"), ("square", "apart")):

@@ -37,9 +37,9 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 class Link:
     """Link of the arm. The Denavit-Hartenberg frame of a link is at the joint to the next link.
 
-    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the joint to the previous link to the link's frame.
-    ``limit`` (N m) is the maximum effort of the link's joint. ``radius`` and ``length`` (m) are the size of the
-    cylinder that defines the inertia. ``along`` is the index (0 to 2) of the cylinder's axis.
+    ``a``, ``d`` (m) and ``alpha`` (rad) define the pose of the link's frame relative to the link's joint (the joint to
+    the previous link). ``limit`` (N m) is the maximum effort of the link's joint. ``radius`` and ``length`` (m) are the
+    size of the cylinder that defines the inertia. ``along`` is the index (0 to 2) of the cylinder's axis.
     """
 
     name: str

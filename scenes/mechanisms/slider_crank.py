@@ -110,7 +110,7 @@ def _add_link(
     angle: float,
     rate: float,
 ) -> int:
-    """Add a thin rod, whose first end is at ``start`` (x, z) and moves at ``start_velocity``."""
+    """Add a thin rod. Its first end is at ``start`` (x, z) and moves with ``start_velocity``."""
     half = 0.5 * length
     vx = start_velocity[0] - half * rate * math.sin(angle)
     vz = start_velocity[1] + half * rate * math.cos(angle)

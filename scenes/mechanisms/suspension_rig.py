@@ -1,8 +1,8 @@
 """A suspension on a test rig settles and hits both end stops, then a shaker moves the wheel.
 
 The suspensions are from the VirSim paper on wheels (section 1, figures 1 to 4): swing axle, trailing arm, double
-trailing arm, double wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. A pad, which slides
-on the shaker's plate, carries the wheel's center.
+trailing arm, double wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. A pad on the
+shaker's plate carries the wheel's center, and can slide on the plate.
 """
 
 from __future__ import annotations
