@@ -45,6 +45,7 @@ class Search:
             candidates = self._in_packages(package, rest, here)
         else:
             candidates = (start / path_text for start in (here, *self.packages))
+        # os.path, since Path raises an error for long names and for folders without permission
         found = next((path for path in candidates if path_text and os.path.exists(path)), None)
         if found is None and (name, here) not in self._missing:
             found = self._guess(name, path_text, here)

@@ -22,7 +22,7 @@ class OmniDrive:
 
     Attributes:
         forward, left: tendons. Without slip, their rates are the platform's velocities (m/s) along its x and y axes.
-        turn: tendon. Its rate is the platform's yaw rate (rad/s).
+        turn: tendon whose rate is the platform's yaw rate (rad/s).
     """
 
     forward: int

@@ -15,7 +15,7 @@ SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
     """Read a file as one ``trimesh.Trimesh``, or as a list of parts in the frame of the file.
 
-    The vertices of a DAE file are converted to m. Other files have no length unit.
+    The vertices of a DAE file are converted to m.
 
     Args:
         element: name for error messages.

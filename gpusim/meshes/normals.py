@@ -1,4 +1,4 @@
-"""Smooth normals of triangle meshes, except at sharp edges."""
+"""Smooth normals of triangle meshes. Sharp edges stay sharp."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Return the opposite vertex of the neighbor triangle at each edge. Prefer the neighbor with the smallest angle."""
+    """Return the opposite vertex of the flattest neighbor triangle at each edge (smallest bending angle)."""
     origin = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - origin
     perpendicular = vertices[tips] - origin
