@@ -160,7 +160,7 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies connected by fixed joints, and return the remaining joints.
 
-    Bodies stay separate if a body is kinematic, if their gravity factors differ, or if the child's label or path
+    Two bodies stay separate if one is kinematic, if their gravity factors differ, or if the child's label or path
     matches ``keep``.
     """
     remaining = []
