@@ -1,6 +1,6 @@
 """A rattleback that spins against its preferred direction starts to rock, stops, and then reverses its spin.
 
-Reference case D11 in ``tests/reference/multibody`` (Kane and Levinson 1982).
+The scene is reference case D11 in ``tests/reference/multibody`` (Kane and Levinson 1982).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A heavy top spins, precesses and nutates on its tip, or a free body flips (Dzhanibekov).
+"""A heavy top spins, precesses and nutates on its tip, or a free body flips (Dzhanibekov effect).
 
-Reference cases C03 (Lagrange top) and C01 (free body, with ``free=true``) in ``tests/reference/multibody``.
+The scene is reference case C03 (Lagrange top) in ``tests/reference/multibody``. With ``free=true``, it is case C01
+(free body).
 """
 
 from __future__ import annotations

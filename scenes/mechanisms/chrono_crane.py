@@ -1,7 +1,7 @@
-"""Project Chrono's hydraulic crane: a cylinder swings a crane with a hanging ball.
+"""The hydraulic crane of Project Chrono: a cylinder swings a crane with a hanging ball.
 
-Reference case 5 in ``tests/reference/hydraulics``: the parameters and equations of Chrono's
-``demo_MBS_hydraulic_crane`` and its ChHydraulicActuator2, in the x-z plane.
+The scene is reference case 5 in ``tests/reference/hydraulics``, in the x-z plane. Parameters and equations are from
+Chrono's ``demo_MBS_hydraulic_crane`` and ChHydraulicActuator2.
 """
 
 from __future__ import annotations
