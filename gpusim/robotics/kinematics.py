@@ -135,7 +135,7 @@ class Kinematics:
         return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
 
     def jacobian(self, node: int, point: Array) -> Array:
-        """Return the Jacobian (worlds, 6, freedoms) of a point on a node. ``point`` (worlds, 3) is in the world frame."""
+        """Return the Jacobian (worlds, 6, freedoms) of a point on a node, given in the world frame (worlds, 3)."""
         path = self.masks.path[node] if node >= 0 else np.zeros(self.forest.freedoms)
         angular = self.columns[..., 3:] * path[:, None]
         linear = self.columns[..., :3] * path[:, None] + cross(angular, (point - self.reference)[:, None])
