@@ -49,7 +49,7 @@ class Wiring:
         self.observations = self.observation(self.read()).shape[1]
 
     def _check_finite(self, finite: Array) -> None:
-        """Raise ModelError if ``finite`` (num_envs, n) is False for an observation of a running world."""
+        """Raise ModelError if an observation of a running world is not finite. ``finite`` (num_envs, n) is a mask."""
         bad = self.sim.health() & ~finite.all(axis=1)
         if bad.any():
             names = [name for name in self._observed.slices if not np.isfinite(self._signals[name]).all()]
