@@ -89,9 +89,9 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Return a dict: shape pair with contact points -> constraint color (int).
+    """Return an array with the constraint color of each shape pair that has contact points.
 
-    Contact point i belongs to the shape pair ``sim.contacts().pair[i]``. The function runs a trial step, like
+    The color of contact point i has the index ``sim.contacts().pair[i]``. The function runs a trial step, like
     :meth:`Simulation.contacts`.
     """
     if not len(sim.contacts()):
