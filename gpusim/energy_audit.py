@@ -1,6 +1,6 @@
 """Energy audit of a simulation: compare the energy change with the work of all actuators, joints and contacts.
 
-If an impulse p changes a velocity from u- to u+ in the velocity update of a step (kick), the work of p is p (u- +
+A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is p (u- +
 u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The trapezoidal rule gives the work
 of a step from the powers in two kicks, at the start and at the end of the step. With the semi-implicit scheme, the
 audit uses only the kick at the start. Position corrections and implicit steps of oil circuits have separate entries in

@@ -64,10 +64,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         threads: maximum number of threads (native only), by default all available cores. For a large world, the backend
             measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
-        specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
-            True compiles at the start, which takes about ten seconds for a new model. False never compiles. By
-            default, the backend compiles in the background: on the CPU after 5 s of stepping, on the GPU for 256 or
-            more worlds.
+        specialize: compile kernels for the sizes of this model (native and CUDA only). The results are bit-identical.
+            True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
+            the backend compiles in the background: on the CPU after 5 s of stepping, on the GPU for 256 or more worlds.
         fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
             CUDA backend uses fused multiply-add, so the results differ from the CPU by round-off.
 
@@ -244,7 +243,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             The error rates of every joint and coupling before and after the projection.
 
         Raises:
-            ModelError: a signal that is not a velocity, or a negative tolerance.
+            ModelError: a signal is not a velocity, or the tolerance is negative.
         """
         return assembling.project_velocities(self.runtime, hold, tolerance)
 
@@ -262,8 +261,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             worlds: as in :meth:`write`.
 
         Raises:
-            UnknownNameError: no such command.
-            ModelError: no such world, or a value does not fit.
+            UnknownNameError: the command does not exist.
+            ModelError: the world does not exist, or a value does not fit.
         """
         self._override.hold(values, chosen_worlds("Simulation.override", worlds, self.num_worlds))
 
@@ -295,7 +294,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             Arrays with one entry per contact point, sorted by world and pair, in the world frame and SI units.
 
         Raises:
-            ModelError: no such world.
+            ModelError: the world does not exist.
         """
         found = self.runtime.contacts()
         if world is None:
@@ -339,7 +338,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             (num_worlds,) or (num_worlds, ...).
 
         Raises:
-            UnknownNameError: no such signal. The message names similar signals.
+            UnknownNameError: the signal does not exist. The message names similar signals.
         """
         table = self._known(name, "sim.observe({!r})")
         signal = table[name]
@@ -365,7 +364,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
                 which does not change the state.
 
         Raises:
-            UnknownNameError: no such signal. The message names similar signals.
+            UnknownNameError: the signal does not exist. The message names similar signals.
         """
         return Observation(self._part, self.runtime.signal_list(names), dtype)
 
@@ -376,7 +375,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         matches.
 
         Raises:
-            UnknownNameError: no such command.
+            UnknownNameError: the command does not exist.
         """
         return Command(self._part, chosen_commands(self._part, names))
 
@@ -391,7 +390,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             world: see ``worlds`` of :meth:`write_state`.
 
         Raises:
-            UnknownNameError: no such signal.
+            UnknownNameError: the signal does not exist.
             ModelError: the signal is not writable, or the shape of the value does not fit.
         """
         self._known(name, "sim.write_state({{{!r}: value}})")
@@ -413,7 +412,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
                 ``values`` must include all worlds.
 
         Raises:
-            UnknownNameError: no such signal.
+            UnknownNameError: the signal does not exist.
             ModelError: a signal is not writable, or the shape of a value does not fit. If a value is invalid, all poses
                 stay unchanged.
         """
@@ -452,8 +451,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             pose: named posture (``ModelBuilder.add_pose``) that replaces the initial posture.
 
         Raises:
-            ModelError: no such world.
-            UnknownNameError: no such posture.
+            ModelError: the world does not exist.
+            UnknownNameError: the posture does not exist.
         """
         named = None if pose is None else self._pose(pose)
         if named is None and self.backend.memory.is_mask(mask) and not switched(self.runtime):

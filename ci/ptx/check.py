@@ -176,7 +176,7 @@ def _shared_builds() -> Iterator[None]:
 
 
 def _linked(case: Case) -> bool:
-    """Return whether a case is linked from parts."""
+    """Return whether the kernels of a case are linked from separately compiled parts."""
     return (case.launch == "fused") == (case.dtype == "float32")
 
 

@@ -2,8 +2,8 @@
 
 Sums, products, quotients and roots need ``.rn``: IEEE 754 defines this rounding, and ptxas does not fuse such
 instructions. If both operands of ``max`` or ``min`` can be zero, the result may only be compared, because PTX does not
-define its sign. Instructions must not exchange data between the threads of a warp, and every call must name its target.
-NVRTC 12 writes the same PTX for all architectures before sm_100, except for ``.target``.
+define the sign of zero. Instructions must not exchange data between the threads of a warp, and every call must name its
+target. NVRTC 12 writes the same PTX for all architectures before sm_100, except for ``.target``.
 """
 
 from __future__ import annotations

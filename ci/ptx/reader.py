@@ -1,6 +1,6 @@
 """Reader of PTX modules: functions with parameters, registers, local memory and statements.
 
-The reader accepts the PTX of NVRTC, and rejects unknown forms. It relies on the checks of ptxas.
+The reader accepts the PTX of NVRTC, and rejects unknown forms. All other checks are left to ptxas.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ def error_console() -> Console:
 
 
 def note(text: str) -> None:
-    """Print one line for the user on stderr."""
+    """Print a note on stderr."""
     print(f"gpusim: {text}", file=sys.stderr)
 
 

@@ -219,7 +219,7 @@ class _Pace:
 
 
 class _ClockPace(_Pace):
-    """Pace for ``--clock``: run one step per call, and start each step on time in real time."""
+    """Pace for ``--clock``: run one step per call, at its deadline in real time."""
 
     def __init__(self, clock: StepClock) -> None:
         super().__init__()

@@ -36,8 +36,8 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         ``start`` is the value of the joint coordinate in the start pose of the model.
 
     Raises:
-        ModelError: the body or site is unknown, the chain has no revolute or prismatic joint, or the chain has a joint
-            that is neither revolute, prismatic nor fixed.
+        ModelError: the body or site is unknown, the chain has no revolute or prismatic joint, or the chain contains
+            another type of joint. Fixed joints are allowed.
     """
     found, poses = _joint_path(b, base, tip)
     joints: list[dict[str, Any]] = []

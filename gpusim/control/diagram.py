@@ -145,7 +145,7 @@ class Diagram(NamesMoved):
         """Connect an output to one or more inputs.
 
         Args:
-            source: "block.port", or "block" for the port ``out`` or the only output. "signal:NAME" adds a block that
+            source: "block.port", or "block" if the port is ``out`` or the only output. "signal:NAME" adds a block that
                 reads a signal. A number adds a constant block.
             *targets: "block.port", or "block" if only one input needs a wire. "command:LABEL" adds a block that sets a
                 command.

@@ -199,7 +199,7 @@ def _box(
 
 
 def _lamps(found: Block) -> tuple[str, ...]:
-    """Return the outputs of a block whose value is always 0 or 1."""
+    """Return the output ports of a block whose values are always 0 or 1."""
     if isinstance(found, StateMachine):
         return tuple(found.states)
     if isinstance(found, Logic) or (isinstance(found, Input) and found.switch):

@@ -129,7 +129,7 @@ class Wiring:
         return reward, failed if ended is None else failed | self._checked_result("terminated", ended, bool)
 
     def success(self, s: Signals) -> Array | None:
-        """Return a mask of the worlds that reach their goals (num_envs,), or None if the task has no success."""
+        """Return a mask (num_envs,) of the worlds that reach their goals, or None if success is undefined."""
         reached = self.task.success(s, self.episodes.goals)
         return None if reached is None else self._checked_result("success", reached, bool)
 

@@ -1,8 +1,8 @@
 """Motions: recorded poses of all bodies over time. Playing a motion needs no simulation.
 
-A recorder writes a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size per frame.
-If the program ends unexpectedly, you can play all complete frames. Closing the recorder converts the file to
-``NAME.npz``, with these arrays:
+A recorder writes a file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size per frame. If the
+program ends unexpectedly, you can play all complete frames. Closing the recorder converts the file to ``NAME.npz``,
+with these arrays:
 
     header: text, JSON: see :class:`MotionHeader`
     time: (frames,) s

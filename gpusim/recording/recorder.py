@@ -41,7 +41,7 @@ class Recorder:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the recorded signals, in the order given."""
+        """Names of the recorded signals, in the given order."""
         return tuple(self._buffers)
 
     def __len__(self) -> int:

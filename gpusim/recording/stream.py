@@ -116,7 +116,7 @@ class StreamRecorder:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the recorded signals, in the order given."""
+        """Names of the recorded signals, in the given order."""
         return tuple(self.layout.shapes)
 
     def __len__(self) -> int:

@@ -161,7 +161,7 @@ class PointTask(FrameTask):
         self.node, self.local = frame.node, frame.point + frame.rotation @ self.point
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Return three rows."""
+        """Return the position error and its Jacobian."""
         position = k.position_of(self.node, self.local)
         return Rows(target - position, k.jacobian(self.node, position)[:, :3])
 
@@ -191,7 +191,7 @@ class ComTask(FrameTask):
             )
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Return three rows."""
+        """Return the position error and its Jacobian."""
         return Rows(target - bodies.com, bodies.com_jacobian())
 
 

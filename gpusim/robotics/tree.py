@@ -50,8 +50,8 @@ class Tree(NamesMoved):
     Args:
         model: a finalized model.
         base: label of a body. With ``base``, the tree contains only ``base`` and the bodies that joints connect to
-            ``base``. By default, the tree contains all bodies of the model. In each set of connected bodies without a
-            joint to the world and without a kinematic body, one body floats.
+            ``base``. By default, the tree contains all bodies of the model. If connected bodies are not joined to the
+            world or to a kinematic body, one of the bodies floats.
 
     Attributes:
         carriers: labels for :meth:`slice` and :meth:`rate_slice`: the joints that carry bodies, and the floating
@@ -319,7 +319,7 @@ class Tree(NamesMoved):
         return Bodies(self.at(q), self.inertias).com_jacobian()
 
     def centroidal(self, q: Any, v: Any) -> Array:
-        """Return the momentum (worlds, 6): linear (N s), and angular (N m s) about the center of mass, world frame."""
+        """Return linear momentum (N s) and angular momentum (N m s) about the center of mass, (worlds, 6)."""
         bodies, motion = self._moving(q, v)
         return bodies.momentum(motion)
 

@@ -58,10 +58,10 @@ class GlyphAtlas:
         return sum(self._glyphs[letter][3] for letter in text)
 
     def letters(self, text: str) -> Array:
-        """Return the rectangles of the letters in a line, int (n, 6), in pixels.
+        """Return the rectangles of n letters in a line, int (n, 6), in pixels.
 
-        The columns are x, y, width and height of n rectangles in the text, then x and y of the upper left corner in the
-        atlas. x and y in the text start at the base line (y downward). Blanks have no rectangle.
+        Columns 0 to 3 are x, y, width and height. The origin is the start of the base line, and y points down. Columns
+        4 and 5 are x and y of the upper left corner in the atlas. Blanks have no rectangle.
         """
         self._add(text)
         rows, x = [], 0

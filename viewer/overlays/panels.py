@@ -65,7 +65,7 @@ class _Table:
     """Table layout in columns.
 
     Attributes:
-        parts: rows of each column.
+        parts: table rows in each column.
         widths: widths of the columns, pixels.
         inner: total width of the columns, pixels.
         head, line: height of the title and of a row, pixels.

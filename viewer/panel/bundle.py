@@ -1,4 +1,4 @@
-"""Import of imgui-bundle, only in this module."""
+"""Import of imgui-bundle. All other modules import imgui from this module."""
 
 from __future__ import annotations
 

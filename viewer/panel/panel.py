@@ -33,7 +33,7 @@ class Panel:
 
     Attributes:
         panel_state: as given.
-        visible: whether the user shows the panel. In small windows, it is hidden anyway.
+        visible: whether the user shows the panel. Small windows never show the panel.
 
     Raises:
         ViewerError: imgui-bundle is not installed.

@@ -1,4 +1,4 @@
-"""A session on a web page. It runs in the Python process, and browsers show and control it."""
+"""A session on a web page. The session runs in the Python process. Browsers show and control the session."""
 
 from __future__ import annotations
 

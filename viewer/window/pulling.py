@@ -60,7 +60,7 @@ def spring_wrench(
 
 
 def why_not_pulled(sim: Simulation, body: int) -> str:
-    """Return the reason why the mouse cannot pull a body, or an empty text without such a reason."""
+    """Return the reason why the mouse cannot pull a body, or an empty text if it can."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
         return f"body '{spec.label}' follows its prescribed motion and cannot be pulled"

@@ -70,7 +70,7 @@ class Session:
 
     @property
     def note(self) -> str:
-        """One line for the user about the last command."""
+        """Message for the user about the last command."""
         return self._note
 
     @note.setter

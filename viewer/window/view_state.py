@@ -135,7 +135,7 @@ class ViewState:
         self.follow(hit)
 
     def copy_camera_from(self, before: ViewState) -> None:
-        """Copy the camera from the view ``before``. If it follows a body, follow the body with the same label."""
+        """Copy the camera of ``before``. If ``before`` follows a body, follow the body with the same label."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed

@@ -47,7 +47,7 @@ def is_target(names: Sequence[str]) -> bool:
     """Return True if the argument of ``gpusim bench`` is a scene or a file, and False for workloads.
 
     Raises:
-        OptionError: there is a scene or a file, and another argument.
+        OptionError: a scene or a file is not the only argument.
     """
     names = list(dict.fromkeys(names))
     targets = [n for n in names if n not in WORKLOADS and (kind_of(n) is not None or n in scene_modules())]

@@ -226,7 +226,7 @@ class Mux(Counted):
     count: int = 2
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a vector with the total length of the inputs. It has a unit only if all inputs have the same unit."""
+        """Return a vector with the total length of the inputs. The vector has a unit if all inputs share this unit."""
         kinds = [kind.unit for kind in inputs.values()]
         same = all(units.fits(kinds[0], u) for u in kinds)
         return {"out": Kind((sum(kind.size for kind in inputs.values()),), kinds[0] if same else None)}

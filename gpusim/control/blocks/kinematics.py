@@ -3,11 +3,11 @@
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
 dq is one step of damped least squares for the joint positions q. J is the Jacobian, and 1 is the identity matrix. e is
-the error to the target, clipped to the length ``max_way``. The first two terms of dq move the joints to the posture in
-the null space of J (Liegeois, 1977). The regularization s is close to zero (``PROJECTED``). The damping is d2 =
-``damping``^2 + |e|^2 / 2, with the unclipped error e. If the target is out of reach, the tip stops at the point closest
-to the target. Source: Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011.
-The block clips the joint positions to the joint limits.
+the error to the target, with the length clipped to ``max_way``. The first two terms of dq move the joints to the
+posture in the null space of J (Liegeois, 1977). The regularization s is close to zero (``PROJECTED``). The damping is
+d2 = ``damping``^2 + |e|^2 / 2, with the unclipped error e. If the target is out of reach, the tip stops at the point
+closest to the target. Source: Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method",
+2011. The block clips the joint positions to the joint limits.
 """
 
 from __future__ import annotations

@@ -242,8 +242,8 @@ class Input(Source):
 class Noise(Source):
     """Normal random numbers with standard deviation ``sigma``. Each sample has new numbers.
 
-    ``size`` > 1 gives a vector. After a reset, the block produces the same numbers again. They depend only on the
-    diagram's label, the block's name, the seed, the world and the sample.
+    ``size`` > 1 gives a vector. After a reset, the block produces the same numbers again. The numbers depend only on
+    the diagram's label, the block's name, the seed, the world and the sample.
     """
 
     sigma: NotNegative = 1.0
