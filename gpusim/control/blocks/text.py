@@ -241,7 +241,7 @@ class Python(Block):
 
     The arrays and the result have the shape (worlds,) for numbers, or (worlds, n) for vectors of length n. The arrays
     contain only the worlds in which a sample is due. A diagram with a ``python`` block runs on the host. Variables that
-    the function keeps are not reset with the worlds and not saved in files.
+    the function keeps survive a reset of worlds, and files do not store them.
     """
 
     function: Callable[..., Any]
