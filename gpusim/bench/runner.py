@@ -266,7 +266,7 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 def clock_of(case: Case, backend: str) -> Clock:
     """Return the clock for a case.
 
-    The clock measures CPU time for piles on one thread of the native backend, and wall time for all other cases.
+    The clock measures the CPU time of the process for piles on one CPU thread, and wall time for all other cases.
     """
     return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 

@@ -90,7 +90,7 @@ class Channels(Mapping[str, Channel]):
                 control[name] = self[name].value
 
     def settle(self) -> None:
-        """Clear the list of changes, after they have been written to the simulation."""
+        """Clear the list of changes, after the changes have been written to the simulation."""
         for name in self.changed:
             self[name].released = False
         self.changed.clear()

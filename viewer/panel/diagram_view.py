@@ -86,7 +86,7 @@ class DiagramView:
         self._fresh = True
 
     def bring_into_view(self, width: float) -> None:
-        """Move the diagram if the list on the right hides the selected block."""
+        """Move the diagram if the list on the right hides the newly selected block."""
         box = self.picture.boxes.get(self.picked)
         if self._fresh and box is not None:
             over = self.x + self.zoom * (box.x + box.width) + 8.0 - width
