@@ -1,4 +1,4 @@
-"""Names that changed in version 0.2. If a user uses an old name from these tables, the error contains the new name.
+"""Names that changed in version 0.2. Errors for old names contain the new names.
 
 docs/reference/renamed.md lists all names.
 """
@@ -118,7 +118,7 @@ OPTIONS = {
 
 
 def new_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the new name of ``name``, or None if ``known`` does not contain the new name."""
+    """Return the new name of ``name``, or None if ``known`` does not contain it."""
     new = RENAMED.get(name)
     return new if new is not None and new in known else None
 
@@ -136,7 +136,7 @@ class OldModules:
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
-        """Raise an error if the module has a new name. Python calls this finder after all other finders."""
+        """Raise an error if the module has a new name. Python calls this method after all other finders."""
         if name in MOVED:
             # The error has no argument ``name=``: else "from gpusim import geometry" would hide the error.
             raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} since version 0.2")
