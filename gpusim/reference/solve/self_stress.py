@@ -20,7 +20,7 @@ SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 def redundant(w: StepBuffers) -> Array:
     """Return a mask of the worlds whose loops may have linearly dependent rows, (num_worlds,).
 
-    Such worlds have a weak pivot. Without axis rows in loops, the mask contains all worlds.
+    Such worlds have a weak pivot. If no loop contains an axis row, the mask contains all worlds.
     """
     t = w.topology
     mask: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
