@@ -11,8 +11,8 @@ tau_n after a step of h_prev seconds is the solution of
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-The weight theta makes tau exact for a constant s. A change of the command at t_n affects only the second half of the
-kick, which is the velocity update from t_n - h_prev/2 to t_n + h/2.
+The weight theta makes tau exact for a constant s. The kick is the velocity update from t_n - h_prev/2 to t_n + h/2. A
+command change at t_n affects only its second half.
 """
 
 from __future__ import annotations

@@ -194,8 +194,8 @@ def add_joint_force(
 
     Args:
         joint: joint index.
-        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. None means no limit. axis:
-            index of the joint coordinate.
+        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. None means no limit.
+        axis: index of the joint coordinate.
         label: unique name. The signals are ``force.<label>.command`` (after the delay) and ``force.<label>.force``.
         delay: delay (s) between a command and its effect, rounded to whole steps.
         max_delay: maximum delay (s), by default ``delay``. For a different delay in each world, write the signal

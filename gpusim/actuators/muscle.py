@@ -223,7 +223,7 @@ class Muscle(JointActuator, RefittedLaw):
             raise validate.fail(element, rule, "write normalized lengths, such as lmin = 0.5 and lmax = 1.6")
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p as a function of the new velocity u+, and -dp/du+, (num_worlds, n) each."""
+        """Return the impulse p for the new velocity u+ = ``rate``, and -dp/du+, (num_worlds, n) each."""
         p, kick = group.params, work.kick_time.astype(np.float64)
         gear, peak, unit = p["gear"], p["peak_force"], optimum_length(p)
         before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))

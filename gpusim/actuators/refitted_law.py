@@ -32,7 +32,7 @@ class RefittedLaw(ActuatorType, ABC):
 
     @abstractmethod
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p as a function of the new velocity u+, and -dp/du+ >= 0, (num_worlds, n) each."""
+        """Return the impulse p for the new velocity u+ = ``rate``, and -dp/du+ >= 0, (num_worlds, n) each."""
 
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array

@@ -39,9 +39,9 @@ def add_spring(
         body_a, body_b: bodies, -1 for the world.
         point_a, point_b: attachment points in the body frames (m). Default: origins of the body frames.
         stiffness: spring stiffness (N/m).
-        damping: damping coefficient (N s/m), or a pair (bound, rebound) for shortening and lengthening. Alternatively,
-            a table with 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). From row to row,
-            velocities must increase and forces must not decrease. One row must be (0, 0).
+        damping: damping coefficient (N s/m), or a pair (bound, rebound) for shortening and lengthening. You can also
+            give a table with 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). From row to
+            row, velocities must increase and forces must not decrease. One row must be (0, 0).
         rest_length: length at zero force (m). Default: 0.
         label: unique name. The signals are ``spring.<label>.length`` and ``spring.<label>.force``.
         preload: force that pushes the points apart in the current poses of the bodies (N), instead of ``rest_length``.
@@ -143,7 +143,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
 def _law_params(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
-    """Return the spring parameters: of a linear spring, or of a strut for soft stops, tables or two damping values."""
+    """Return the parameters of a linear spring, or of a strut if it has soft stops, tables or two damping values."""
     plain = np.ndim(np.array(damping, dtype=object)) == 0
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)

@@ -224,7 +224,7 @@ class Strut(LineActuator, RefittedLaw):
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p as a function of the new velocity u+, and -dp/du+, (num_worlds, n) each."""
+        """Return the impulse p for the new velocity u+ = ``rate``, and -dp/du+, (num_worlds, n) each."""
         springs, dampers = pieces(group)
         x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
         if work.scheme == "semi_implicit":

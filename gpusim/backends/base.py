@@ -161,8 +161,8 @@ class Backend(Protocol):
         The function is None if the caller must fill the array with NumPy.
 
         Args:
-            entries: one row for each of n signals (n, 4), int32: number of the quantity, index of the element, first
-                column and number of columns.
+            entries: one row for each of n signals, (n, 4), int32. A row contains the number of the quantity, the index
+                of the element, the first column and the number of columns.
             width: number of columns of the signal array.
             array: array to fill, or None to allocate a new array.
         """

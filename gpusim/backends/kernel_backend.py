@@ -282,7 +282,7 @@ class KernelBackend(ABC):
         self.pass_on(before)
 
     def set_bounces(self, bounces: bool) -> None:
-        """Set whether a position limit or shape has restitution. If this changes, create a new launch plan."""
+        """Set the kernel argument ``bounces``. If it changes, create a new launch plan."""
         if bool(self.arguments["bounces"]) != bounces:
             self.arguments["bounces"] = bounces
             self.make_plan()

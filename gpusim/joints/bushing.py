@@ -75,7 +75,7 @@ def add_bushing(
         child_xform: joint frame in the child's body frame.
         stiffness: matrix K (N/m and N m/rad). Give a symmetric 6x6 matrix, its diagonal (x, y, z, rotations about x, y,
             z), or one number for the whole diagonal.
-        damping: matrix C (N s/m and N m s/rad), in a format of ``stiffness``.
+        damping: matrix C (N s/m and N m s/rad), in one of the formats of ``stiffness``.
         label: unique name.
         solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).

@@ -65,9 +65,10 @@ def add_joint_cylindrical(
 
     Args:
         axis: common axis in the joint frame.
-        limit_lower, limit_upper: limits of the translation (m) and of the angle (rad). One number sets both.
-        damping: viscous damping of the translation (N s/m) and of the rotation (N m s/rad). One number sets both.
-        friction: dry friction of the translation (N) and of the rotation (N m). One number sets both.
+        limit_lower, limit_upper: limits of the translation (m) and of the angle (rad). Give two numbers, or one number
+            for both.
+        damping: viscous damping of the translation (N s/m) and of the rotation (N m s/rad), or one number for both.
+        friction: dry friction of the translation (N) and of the rotation (N m), or one number for both.
         limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 

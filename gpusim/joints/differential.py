@@ -2,7 +2,7 @@
 
 s is the input angle, and l and r are the angles of the left and the right side. Every differential satisfies s = ratio
 (l + r)/2. The torque on each side is ratio/2 times the input torque. A limited-slip differential also has dry friction
-or viscous damping on the difference l - r, which slows the faster side and drives the slower side. A locked
+or viscous damping on the difference l - r. This friction slows the faster side and drives the slower side. A locked
 differential keeps the difference l - r at its starting value.
 """
 

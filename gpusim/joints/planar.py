@@ -64,9 +64,10 @@ def add_joint_planar(
 
     Args:
         axis: normal of the plane in the joint frame. For the z axis, the translations are along x and y.
-        limit_lower, limit_upper: limits of both translations (m) and of the angle (rad). One number sets all.
-        damping: viscous damping of both translations (N s/m) and of the rotation (N m s/rad). One number sets all.
-        friction: dry friction of both translations (N) and of the rotation (N m). One number sets all.
+        limit_lower, limit_upper: limits of both translations (m) and of the angle (rad). Give three numbers, or one
+            number for all.
+        damping: viscous damping of both translations (N s/m) and of the rotation (N m s/rad), or one number for all.
+        friction: dry friction of both translations (N) and of the rotation (N m), or one number for all.
         limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 

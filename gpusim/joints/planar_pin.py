@@ -65,9 +65,9 @@ def add_joint_planar_pin(
 ) -> int:
     """Add a planar pin, to close a loop of links that move in the plane normal to ``axis``.
 
-    The other joints of the loop must keep the links in the plane, because the planar pin does not lock translation
-    along the axis or tilt of the axis. The joint angle is only valid while the parent's axis is parallel to the child's
-    axis.
+    The planar pin does not lock translation along the axis or tilt of the axis. The other joints of the loop must
+    therefore keep the links in the plane. The joint angle is only valid while the parent's axis is parallel to the
+    child's axis.
 
     Args:
         axis: axis of rotation in the joint frame, fixed in the parent.

@@ -76,7 +76,8 @@ def add_joint_universal(
     Args:
         axis: first axis in the joint frame, fixed in the parent.
         axis2: second axis in the joint frame, fixed in the child, perpendicular to ``axis``.
-        limit_lower, limit_upper: limits of the first and the second angle (rad). One number sets both.
+        limit_lower, limit_upper: limits of the first and the second angle (rad). Give two numbers, or one number for
+            both.
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).
         armature: additional inertia of the coordinate (kg m2), for example of a geared rotor.

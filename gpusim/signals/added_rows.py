@@ -1,8 +1,8 @@
 """Axis rows (constraint rows of joint coordinates) that gpusim adds when the user first writes a joint parameter.
 
-A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When the user writes one of
-these parameters, gpusim rebuilds the model with an axis row for the coordinate. The simulation continues with the new
-model. Its state and its other parameters do not change.
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When the user first writes
+one of these joint parameters, gpusim rebuilds the model with an additional axis row. The simulation continues with the
+new model. Its state and its other parameters do not change.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 
 
 def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
-    """Return the rates of the axes ``axes`` (m/s or rad/s), computed from the stored velocities of bodies."""
+    """Return the rates of the joint axes ``axes`` (m/s or rad/s), computed from the stored velocities of bodies."""
     table = coordinates(model)
     # The flag True (semi-implicit scheme) reads the stored velocities without a kick to the current time.
     then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.memory.read_control)

@@ -34,8 +34,8 @@ class Rollouts(ABC):
     ) -> Any:
         """Advance all worlds by ``steps`` steps, and return recorded signals.
 
-        The results are bit-identical to a loop that writes the commands and calls :meth:`step`, but a rollout is
-        faster.
+        The results are bit-identical to a loop that writes the commands and calls :meth:`step`. The native backend runs
+        the whole rollout in one call. The CUDA backend does not wait for the device between the steps.
 
         Args:
             steps: number of steps of ``config.dt``.

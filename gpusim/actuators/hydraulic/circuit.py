@@ -3,9 +3,9 @@
     C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+
 
 p_i is the pressure and C_i the compliance of node i (volume divided by bulk modulus). h is the step size. v contains
-the velocities of the consumers. S contains the piston areas of their chambers, positive for chambers that fill when the
-consumer extends. circuit_flows.py computes the inflows Q of the nodes. For guessed velocities v^, Newton's method finds
-the pressures p^. The linearized solution is
+the velocities of the consumers. S contains the piston areas of their chambers. S is positive if the chamber fills when
+the consumer extends. circuit_flows.py computes the inflows Q of the nodes. For guessed velocities v^, Newton's method
+finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 

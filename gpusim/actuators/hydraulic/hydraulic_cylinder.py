@@ -403,8 +403,8 @@ class Circuit:
     """Valve edges and oil of both chambers of n cylinders.
 
     ``opened`` is the flow gain K times the opening of each edge, (edges, 2, worlds, n). ``reference`` is the pressure
-    behind each edge, (3, 1, worlds, n). All other arrays are (2, worlds, n), with the first axis for the chambers.
-    ``pressure``, ``void`` and ``compliance`` are values at the start of the step.
+    at the outer end of each edge (supply, tank, tank), (3, 1, worlds, n). All other arrays are (2, worlds, n), with the
+    first axis for the chambers. ``pressure``, ``void`` and ``compliance`` are values at the start of the step.
     """
 
     opened: Array

@@ -98,8 +98,8 @@ def compile_cubin(
         sources: result of ``gpu_sources``.
         defines: preprocessor macros.
         arch: architecture of the GPU, e.g. ``"sm_90"``.
-        fast: whether to allow fused multiply-adds. extra: additional options, e.g. ``"--ptxas-options=-v"`` to log the
-            resources of each kernel.
+        fast: True to allow fused multiply-adds.
+        extra: additional options, e.g. ``"--ptxas-options=-v"`` to log the resources of each kernel.
 
     Raises:
         CompileError: the compiler does not know ``arch``, or a source has an error.

@@ -78,7 +78,7 @@ def color_pairs(
         articulated: (bodies,) True for bodies with joints. The manifolds of these bodies get no color.
         colors: number of colors.
         used: (bodies, 2) uint32, bit mask of the colors that each body uses. All bits are 0 at the start.
-        chosen: output with at least n entries: color of each manifold.
+        chosen: output for the color of each manifold, with at least n entries.
     """
     count, touching = len(bodies), 0
     bits = bits_for(count)
@@ -103,8 +103,8 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
     Args:
         chosen: (n,) color of each manifold, from :func:`color_pairs`.
         colors: number of colors.
-        first: (colors + 3,) output: index in ``member`` at which each list starts, and the end of the last list.
-        member: output: manifold indices of all lists.
+        first: (colors + 3,) output for the start index of each list in ``member``, and the end of the last list.
+        member: output for the manifold indices of all lists.
     """
     listed = np.flatnonzero(chosen != NO_CONTACT)
     list_index = np.select([chosen == OVERFLOW, chosen == ARTICULATED], [colors, colors + 1], chosen)[listed]
@@ -121,9 +121,9 @@ def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, sid
     Args:
         bodies: (n, 2) bodies of each manifold of the world.
         members: (overflow,) indices of the manifolds of the overflow.
-        parts: (bodies,) output: number of sides on each body. The caller fills ``parts`` with zeros first.
-        start: (bodies + 1,) output: index in ``side`` at which the sides of each body start.
-        side: output: the sides of all bodies, body by body.
+        parts: (bodies,) output for the number of sides on each body. The caller fills it with zeros first.
+        start: (bodies + 1,) output for the index in ``side`` at which the sides of each body start.
+        side: output for the sides, sorted by body.
     """
     if members.size == 0:
         return

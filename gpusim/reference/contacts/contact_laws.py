@@ -178,7 +178,7 @@ def _on_circle(limit: Array, mass: Array, u: Array, p: Array) -> Array:
 
 
 def regularized(limit: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the impulse -g u of regularized friction, g = limit/max(|u|, speed). Arguments as in :func:`coulomb`."""
+    """Return the impulse -g u of regularized friction, g = limit/max(|u|, speed). See :func:`coulomb`."""
     real = limit.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])

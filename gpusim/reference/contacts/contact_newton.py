@@ -10,7 +10,7 @@ c contains the compliances. See contact_direct.py for C, Y and Z. u includes the
 contact point.
 
 *Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). k is the velocity
-change along an impulse per unit of the impulse.
+change per unit impulse, along the direction of this impulse.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
@@ -131,7 +131,7 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the other tangential component of the same point or torque, (K, N)."""
+        """Return the index of the second tangent for each first tangent, and vice versa, (K, N)."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 

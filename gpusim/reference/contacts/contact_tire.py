@@ -11,7 +11,7 @@ seconds with the slip velocity v+ changes s as follows:
 
     s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l.
 
-The impulse follows from the deflection e at the center of the kick time. v- is the slip velocity before the kick, and
+The friction impulse depends on the deflection e in the middle of the kick. v- is the slip velocity before the kick, and
 tau is the time constant of a damper:
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2.
@@ -26,9 +26,9 @@ solves the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the dri
 is at most 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, with a torque of at most f
-R N and the coefficient f. For camber, the tread is a line of radial springs over the width b, with the total stiffness
-k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1. If M exceeds N b/6, one
-edge of the tread lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
+R N and the coefficient f. To model camber, the tread is a line of radial springs over the width b, with the total
+stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1. If M exceeds N
+b/6, one edge of the tread lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
 """
 
 from __future__ import annotations

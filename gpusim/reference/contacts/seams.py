@@ -94,7 +94,7 @@ def drop(w: StepBuffers) -> None:
 
 
 def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
-    """Check contact points (n, 3) of a tile: return SEAM_KEPT, SEAM_CORRECTED or SEAM_DROPPED. Vectors: body frame."""
+    """Check contact points (n, 3) of a tile, body frame. Return SEAM_KEPT, SEAM_CORRECTED or SEAM_DROPPED."""
     face = face_normal(w, tile, points, normal)
     lean = normal - face
     sine = float(np.linalg.norm(lean))

@@ -88,7 +88,7 @@ def reversal_fractions(late: Array, excess: Array) -> Array:
 
 
 def first_move(mode: int, target: int) -> int:
-    """Return a copy of ``mode`` with only the first difference from ``target`` applied."""
+    """Return ``mode`` with one change: the first part that differs from ``target`` gets the value in ``target``."""
     part, differs = CONTACT_BITS, mode ^ target
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN
@@ -105,7 +105,7 @@ def _next_clamp(clamp: Array, effort: Array, bound: Array, slack: Array) -> Arra
 
 
 def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, reversal: Array) -> Array:
-    """Return the new modes of free and sliding rows. The velocities determine these modes."""
+    """Return the new modes of free and sliding rows, which depend on their velocities."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
     reverses = ((contact == SLIDE_UP) & (velocity < -reversal)) | ((contact == SLIDE_DOWN) & (velocity > reversal))

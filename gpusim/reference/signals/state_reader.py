@@ -240,11 +240,11 @@ class StateReader:
         return out
 
     def paths(self, part: Array) -> wrapping.Paths:
-        """Return the wrapped rope paths ``part`` (indices)."""
+        """Return the wrapped rope paths with the indices ``part``."""
         return wrapping.find_paths(self.model.topology.wrap, self.state["position"], self.rotation(), part)
 
     def path_rows(self, part: Array) -> list[tuple[Array, Array, Array]]:
-        """Return the Jacobians of the wrapped rope paths ``part``. See :func:`wrapping.rows`."""
+        """Return the Jacobians of the wrapped rope paths with the indices ``part``. See :func:`wrapping.rows`."""
         return wrapping.rows(self.paths(part), self.model.topology.wrap, self.state["position"], part)
 
     def _value(self, kind: str, i: Array) -> Array:

@@ -40,7 +40,7 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """Set the velocity bounds of axes that bounce at a position limit. Return the worlds with bounces."""
+    """Set the velocity bounds of axes that bounce at a position limit. Return a mask of their worlds."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none

@@ -60,8 +60,8 @@ class Checkpoints:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint file with a snapshot, the model and the settings. :meth:`load` continues from this file.
 
-        An older file stays intact until the new file is complete. The file excludes models with ``python`` blocks or
-        with values of custom classes. In this case, pass the model to :meth:`load`.
+        An older file stays intact until the new file is complete. The file cannot contain models with ``python`` blocks
+        or with values of custom classes. For such a model, pass the model to :meth:`load`.
 
         Args:
             path: path of the file, which must end in .npz. ``numpy.load`` can also read the file.
