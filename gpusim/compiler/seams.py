@@ -22,7 +22,7 @@ SEAM_CONE = 0.985
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
-    """Return the maximum gap (m) between a tile and its neighbors for each shape, or 0 for other shapes, (shapes,)."""
+    """Return the maximum gap (m) to neighbor tiles for each tile, and 0 for all other shapes, (shapes,)."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
     return np.minimum(MAX_GAP, MAX_GAP_RATIO * np.array(half, dtype=np.float64))
 

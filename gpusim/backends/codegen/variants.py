@@ -285,7 +285,7 @@ def rays_variant(kinds: Kinds = COMMON_KINDS) -> Variant:
 
 
 def kernel_variants() -> Iterator[Variant]:
-    """Yield representative builds, which the compile check compiles."""
+    """Yield representative builds for the check that all kernels compile."""
     single, double = np.dtype(np.float32), np.dtype(np.float64)
     usual = ((double, single, True), (double, double, True), (single, single, False))
     for shapes in (0, 2):

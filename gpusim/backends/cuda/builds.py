@@ -57,7 +57,10 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """Build and the compilations that it needs: none for a build in the cache, one, or one per part to link."""
+    """Build with the compilations that it needs.
+
+    A build in the cache needs none. A linked build needs one per part. Any other build needs one.
+    """
 
     variant: Variant
     jobs: list[_Job]

@@ -12,7 +12,7 @@ from gpusim.typing import Array
 
 
 class ObserverLaunch:
-    """Launcher of the kernels that read signals into a device array. The host gets no copy.
+    """Launcher of the kernels that read signals into a device array. It copies nothing to the host.
 
     Args:
         backend: backend that contains the state.

@@ -1,7 +1,7 @@
 """Contact manifolds of a substep, as flat arrays over all worlds. The arrays have the order of the sweeps.
 
 A sweep solves all manifolds of one *list* together. The first list is the overflow (manifolds without a color) of all
-worlds. Then each color has a list.
+worlds. Each color has one further list.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class ColorBatch:
 
 @dataclass
 class CoupledRows:
-    """The n actuator laws in a batch of constraints that couple several axes.
+    """The n actuator laws that couple several axes, in a batch of constraints.
 
     ``k`` contains the index of each law's constraint in the batch. ``number`` contains the index of each law in the
     model. ``rows`` marks the used rows, (n, block). ``product`` is J M^-1 J^T. ``inverse`` is (product +

@@ -1,4 +1,4 @@
-"""Joint solve of soft axis rows and rigid rows of the same constraint, in the colored solver.
+"""Combined block solve of soft axis rows and rigid rows of one constraint, in the colored solver.
 
 An axis row with the law ``p = P - D u`` has the compliance gamma = 1/D. Let A be J M^-1 J^T of the axis rows, after
 elimination of the rigid rows. If the solver solves two axis rows i and j one after another, each sweep multiplies their
