@@ -181,7 +181,10 @@ class KernelBackend(ABC):
         """Compute the joint angles at the current poses, including full rotations."""
 
     def invalidate(self, initial: bool = False) -> None:  # noqa: B027 (nothing to do with shared memory)
-        """Invalidate the results of stage forward, and with ``initial`` also copies of the reset state."""
+        """Invalidate the results of stage forward.
+
+        If ``initial`` is True, also invalidate copies of the reset state.
+        """
 
     def restore(self, initial: State, worlds: Array) -> None:
         """Reset ``worlds`` to the state ``initial`` and the default commands."""

@@ -2,7 +2,7 @@
 
 *Elements* are scalar geometric functions of the poses (dot, spin, line, see reference/joints/elements.py). A *rigid
 row* keeps an element at zero. An *axis row* applies a force law to an element. A *coupling row* acts on a sum of
-elements. All constraints have the same numbers of rows (``block``) and bodies (``slots``). Unused rows are empty. Body
+elements. In the arrays, every constraint has ``block`` rows and ``slots`` bodies. Unused rows are empty. Body
 ``num_bodies`` is the world.
 """
 

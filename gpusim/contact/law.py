@@ -136,8 +136,8 @@ class ContactLaw:
             contacts use the restitution of the material instead.
         friction: one of "coulomb", "regularized", "contensou" and "tire".
         stiffness: stiffness of the normal law: N/m^1.5 for "hertz", N/m^3 for "volumetric" and N/m for "spring". The
-            default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round shape, and
-            "hertz" without a stiffness also does. The radius R is undefined between flat shapes.
+            default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round shape. So does
+            "hertz" without a stiffness. The radius R is undefined between flat shapes.
         damping_coefficient: coefficient c of the damping law: N s/m for "linear" and s/m for "hunt_crossley".
         regularization_speed: sliding speed at which "regularized" friction reaches its full force, m/s.
         patch_radius: radius of the contact patch for "contensou", m. The default is sqrt(R d), with the radius R of

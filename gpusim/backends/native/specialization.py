@@ -1,8 +1,8 @@
 """Specialized kernels for long runs, with the sizes of the model as constants.
 
 Specialized kernels are faster than general kernels, and their results are bit-identical. In a long run, the backend
-looks for specialized kernels in the cache. If the cache has none, the backend compiles them in the background some
-seconds later.
+looks for specialized kernels in the cache. If they are missing in the cache, the backend compiles them in the
+background some seconds later.
 """
 
 from __future__ import annotations

@@ -101,7 +101,10 @@ def at_once(w: StepBuffers) -> Array:
 
 @dataclass
 class Space:
-    """Unknowns of K worlds, N per world. A world with fewer unknowns has entries of kind NONE at the end."""
+    """Unknowns of K worlds, with N unknowns per world.
+
+    A world with fewer unknowns has entries of kind NONE at the end.
+    """
 
     world: Array
     """(K,) indices of the worlds."""

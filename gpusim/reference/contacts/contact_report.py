@@ -204,7 +204,10 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the maximum impulse change in each contact sweep (N s), (num_worlds, sweeps). Skipped sweeps have NaN."""
+    """Return the maximum impulse change in each contact sweep (N s), (num_worlds, sweeps).
+
+    It is NaN for skipped sweeps.
+    """
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
