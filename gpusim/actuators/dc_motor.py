@@ -12,7 +12,7 @@ tau_n after a step of h_prev seconds is the solution of
     s = M_s (u - w/w_idle)
 
 The weight theta makes tau exact for a constant s. The kick is the velocity update from t_n - h_prev/2 to t_n + h/2. A
-command change at t_n affects only its second half.
+command change at t_n affects only the second half of the kick.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ al. 2013):
     a' = (u - a)/tau,   tau = tau_act (0.5 + 1.5 a) where u > a,   tau_deact/(0.5 + 1.5 a) where u < a
 
 With ``tausmooth``, the time constant changes smoothly near u = a. The fourth-order Runge-Kutta method integrates the
-activation. It does not overshoot at any step size. The force is implicit in the velocity, and therefore stable at any
-step size. The velocity update (kick) uses the mean of the passive force along the motion, which conserves elastic
-energy.
+activation. The activation does not overshoot at any step size. The force is implicit in the velocity, and therefore
+stable at any step size. The velocity update (kick) uses the mean of the passive force along the motion, which conserves
+elastic energy.
 """
 
 from __future__ import annotations

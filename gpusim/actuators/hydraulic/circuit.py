@@ -9,8 +9,8 @@ finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-The forces S^T p+ on the consumers are linear in their velocities: P - D v+ with D = S^T M. The joint solver treats them
-like spring-dampers. Each solver pass linearizes the forces again.
+The forces S^T p+ on the consumers are linear in their velocities: P - D v+ with D = S^T M. The joint solver treats
+these forces like spring-dampers. Each solver pass linearizes the forces again.
 
 After the solve, the circuit updates the pressures. They never fall below the vapor pressure (cavitation.py). Spool
 positions are integrated exactly. Poppets and load-sensing lines follow the pressures with a lag.

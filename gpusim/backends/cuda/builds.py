@@ -3,10 +3,10 @@
 With full optimization, ptxas takes half a minute for the contact code of all shape kinds. A quick build takes seconds,
 and its results are bit-identical. The backend links a quick build from parts, so that ptxas compiles each function
 once. If the driver cannot link the parts, ptxas uses a lower optimization level. Meanwhile, a separate process compiles
-the full build (background_builds.py). When it is ready, the simulation switches to the full build between two runs.
+the full build (background_builds.py). When the full build is ready, the simulation switches to it between two runs.
 
 A quick build works for many models. With many worlds, the full build is specialized for the sizes of the model
-(``Variant.full``). Until it is ready, the backend uses a general full build from the cache, if one exists.
+(``Variant.full``). Until the full build is ready, the backend uses a general full build from the cache, if one exists.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ max(1/4, 1/2 - 1/kappa), and adds the damping SPRING_DAMPING h k kappa/(1 + kapp
 
 Impacts (``impact_speed``): let a be the normal acceleration of the contact point in the kick, and e the coefficient of
 restitution. At the start of the substep, the point has the speed u_s = u- + a h_prev/2. It hits the surface at the
-speed u_i = -sqrt(u_s^2 - 2 a gap). The solve sets its speed to ``-e u_i - a h/2``, so that it has the speed -e u_i half
-a step later. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
+speed u_i = -sqrt(u_s^2 - 2 a gap). The solve sets its speed to ``-e u_i - a h/2``, so that the point has the speed -e
+u_i half a step later. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
 
 Coulomb friction (``coulomb``): the magnitude of the friction impulse p_t is at most mu p_n. If |p_t| is below this
 limit, the point sticks. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K

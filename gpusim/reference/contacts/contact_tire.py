@@ -26,9 +26,9 @@ solves the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the dri
 is at most 1.
 
 *Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, with a torque of at most f
-R N and the coefficient f. To model camber, the tread is a line of radial springs over the width b, with the total
-stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1. If M exceeds N
-b/6, one edge of the tread lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
+R N. f is the coefficient of rolling resistance. To model camber, the tread is a line of radial springs over the width
+b, with the total stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about
+e1. If M exceeds N b/6, one edge of the tread lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
 """
 
 from __future__ import annotations
