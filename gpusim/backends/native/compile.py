@@ -1,4 +1,4 @@
-"""Compilation of the CUDA C++ sources to a shared library for the CPU, with the C++ compiler of the system."""
+"""Compile the CUDA C++ sources to a shared library for the CPU, with the system's C++ compiler."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ Unit = tuple[str, dict[str, str], dict[str, str]]
 
 @dataclass(frozen=True)
 class Compiler:
-    """Command line of a C++ compiler, and a text that identifies the compiler and its version."""
+    """C++ compiler: its command line, and a text that identifies compiler and version."""
 
     command: tuple[str, ...]
     identity: str
 
 
 def find_compiler() -> str:
-    """Return the path of the C++ compiler: ``$CXX``, else the first of g++, clang++ and c++ on the path.
+    """Return the path of the C++ compiler: ``$CXX``, or the first of g++, clang++ and c++ on the search path.
 
     Raises:
         CompileError: no compiler is installed. The message contains the fix.
@@ -92,7 +92,7 @@ def find_compiler() -> str:
 
 
 def check_native() -> None:
-    """Check that a compiler exists, or that the cache has kernels.
+    """Check that a C++ compiler exists, or that the cache contains kernels.
 
     Raises:
         CompileError: neither a compiler nor a cached kernel exists. The message contains the fix.
@@ -110,7 +110,7 @@ def load_native(
     """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild the library once.
 
     Raises:
-        BrokenCompilerError: the rebuilt library cannot be loaded either.
+        BrokenCompilerError: the rebuilt library does not load either.
     """
     library = build_native(main, generated, defines, linked)
     with contextlib.suppress(OSError):
@@ -130,17 +130,16 @@ def load_native(
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()) -> Path:
     """Return the path of the shared library of ``main``. Compile the library unless it is in the cache.
 
-    Without OpenMP in the compiler, the library runs on one thread. gpusim warns of missing OpenMP at most once per day.
+    If the compiler lacks OpenMP, the library runs on one thread. gpusim warns of missing OpenMP at most once per day.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
-            the same name.
+        generated: texts of generated sources by name. A generated source replaces a package source with the same name.
         defines: preprocessor macros.
         linked: units to compile separately and to link. Libraries share the compiled units through the cache.
 
     Raises:
-        BrokenCompilerError: the compiler fails on a one-line program or does not end.
+        BrokenCompilerError: the compiler fails on a one-line program, or hangs.
         CompileError: no compiler is installed, a source has an error, or the cache is not writable. The message
             contains the file and line of the error.
         UnknownNameError: ``main`` does not exist.
@@ -195,7 +194,7 @@ def _texts(main: str, generated: dict[str, str], linked: Sequence[Unit]) -> tupl
 
 
 def _macros(compiler: Compiler, defines: dict[str, str]) -> list[str]:
-    """Return the compiler flags that depend on the build, including macros."""
+    """Return the compiler flags for a build, including its macros."""
     # Unrolled loops over the rows of a contact make a step of a pile a sixth faster, and double the compile time. In
     # builds for groups of worlds, unrolled loops over vector components have the same effect.
     contacts, worlds = (int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
@@ -209,7 +208,7 @@ def _is_gcc(compiler: Compiler) -> bool:
 
 
 def _command() -> list[str]:
-    """Return the path of the compiler, followed by the arguments in ``$CXX``."""
+    """Return the path of the compiler and the arguments from ``$CXX``."""
     own = os.environ.get("CXX", "").strip()
     try:
         words = [own] if shutil.which(own) else shlex.split(own)  # a path may contain spaces
@@ -254,7 +253,7 @@ def _flags() -> list[str]:
 
 
 def vector_bytes() -> int:
-    """Return the size of the SIMD vectors in the kernels (bytes)."""
+    """Return the size of the SIMD vectors that the kernels use (bytes)."""
     return 64 if "-mavx512f" in _vector_flags() else 32
 
 
@@ -286,7 +285,7 @@ def _library(
     defines: dict[str, str],
     flags: list[str],
 ) -> str:
-    """Return the path in the cache for a library of this compiler."""
+    """Return the cache path of a library that this compiler builds."""
     by = digest([compiler.identity, *compiler.command, *flags])[:16]
     return _name(main, sources, generated, defines, by)
 
@@ -337,7 +336,7 @@ def _make(
 
 
 def _compile_failure(compiler: Compiler, main: str, output: str) -> CompileError:
-    """Return the error for kernels that do not compile: a full disk, a killed compiler or a source error."""
+    """Return the error for a failed compilation: full disk, killed compiler or source error."""
     if (full := _FULL.search(output)) is not None:
         return no_room(cache_folder() / FOLDER, full.group().capitalize())
     if _KILLED.search(output):
@@ -402,7 +401,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _check_compiler(compiler: Compiler) -> None:
-    """Compile a one-line program, to check whether the compiler works.
+    """Compile a one-line program to check the compiler.
 
     Raises:
         BrokenCompilerError: the compiler fails or hangs.

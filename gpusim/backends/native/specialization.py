@@ -1,8 +1,8 @@
-"""Specialized kernels for long runs: the sizes of one model are constants.
+"""Specialized kernels for long runs, with the sizes of the model as constants.
 
-Specialized kernels are faster than general kernels, and the results are the same, bit for bit. In a long run, the
-backend looks for specialized kernels in the cache. If the cache contains no specialized kernels, the backend compiles
-them in the background after some more seconds.
+Specialized kernels are faster than general kernels, and their results are bit-identical. In a long run, the backend
+looks for specialized kernels in the cache. If they are missing in the cache, the backend compiles them in the
+background some seconds later.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ step time after which a run compiles specialized kernels (s)."""
 
 
 class Specialization:
-    """The specialized kernels of one simulation.
+    """Specialized kernels of one simulation.
 
     Args:
         variant: function that returns the build of the specialized kernels.
@@ -32,10 +32,10 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build in the first call that finds it in the cache, and None in all other calls.
+        """Return the specialized build once, in the first call after it is ready. Return None in all other calls.
 
         Args:
-            spent: duration of the steps since the last call (s).
+            spent: computing time of steps since the last call (s).
         """
         self._spent += spent
         if self._spent < self._next:
