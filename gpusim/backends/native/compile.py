@@ -107,7 +107,7 @@ def check_native() -> None:
 def load_native(
     main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()
 ) -> ctypes.CDLL:
-    """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild the library once.
+    """Load the library of :func:`build_native`. If loading fails, rebuild the library once.
 
     Raises:
         BrokenCompilerError: the rebuilt library does not load either.
@@ -128,7 +128,7 @@ def load_native(
 
 
 def build_native(main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()) -> Path:
-    """Return the path of the shared library of ``main``. Compile the library unless it is in the cache.
+    """Return the path of the shared library of ``main``. Compile it if it is not in the cache.
 
     If the compiler lacks OpenMP, the library runs on one thread. gpusim warns of missing OpenMP at most once per day.
 
@@ -174,7 +174,7 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str], 
 def find_native(
     main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()
 ) -> Path | None:
-    """Return the path of the library of :func:`build_native` if it is in the cache, else None. Do not compile."""
+    """Return the path of the library of :func:`build_native`, or None if it is not in the cache."""
     try:
         compiler = _compiler()
         openmp = () if _is_fresh(_no_openmp_marker(compiler)) else (OPENMP,)
@@ -363,7 +363,7 @@ def _run(
     limit: float,
     objects: Sequence[str] = (),
 ) -> str | None:
-    """Run the compiler. Return the messages of the compiler if it fails, else None."""
+    """Run the compiler. Return its output if it fails, or None if it succeeds."""
     kind = "-c" if output.suffix == OBJECT_SUFFIX else "-shared"
     command = [*compiler.command, *flags, kind, "-I", ".", "-x", "c++", main, "-x", "none", *objects, "-o", str(output)]
     environment = os.environ | {"LC_ALL": "C"}  # error messages in English
