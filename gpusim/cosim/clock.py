@@ -110,7 +110,7 @@ class StepClock:
         period: time from one deadline to the next (s).
         overrun: policy for cycles that end after the next deadline. With "catch_up", the next cycles begin immediately
             until the loop is on time again. With "skip", the clock skips the missed deadlines.
-        spin: busy-wait time (s) before each deadline. Earlier, the thread sleeps.
+        spin: busy-wait time (s) before each deadline. The thread sleeps until the busy-wait begins.
         clock: function that returns a monotonic time (ns).
         sleep: function that waits for a number of seconds.
 
@@ -211,7 +211,7 @@ def run_clock(
         overrun: policy for cycles that end after the next deadline. With "catch_up", the next cycles begin immediately
             until the loop is on time again. With "skip", the loop skips the missed deadlines, and the simulation falls
             behind real time.
-        spin: busy-wait time (s) before each deadline. Earlier, the thread sleeps.
+        spin: busy-wait time (s) before each deadline. The thread sleeps until the busy-wait begins.
         realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows.
         priority: priority of SCHED_FIFO, 1 to 99.
 

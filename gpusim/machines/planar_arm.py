@@ -95,7 +95,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class Ram:
-    """A hydraulic cylinder of the analytic model: two parts, and the position of the pin in the frame of each part."""
+    """A hydraulic cylinder of the analytic model, with its two parts and the positions of its two pins."""
 
     name: str
     start: str

@@ -135,8 +135,8 @@ class StateWriter:
     def write_on_device(self, values: Sequence[Any], worlds: Any) -> None:
         """Write on the GPU. Device values are not checked.
 
-        ``worlds`` contains n indices (n,), or it is a device mask (num_worlds,). With a mask, the values are for all
-        worlds.
+        ``worlds`` contains n indices (n,), or it is a device mask (num_worlds,). With a mask, each array
+        in ``values`` has a row for every world, and only the rows of masked worlds are written.
         """
         backend: Any = self._runtime.backend  # the CUDA backend
         columns = list[Any]()

@@ -31,7 +31,7 @@ Build = Callable[[Point], Scene]
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings of the run at every point.
+    """Settings that all runs of a sweep share. Each point (combination of parameter values) has one run.
 
     Attributes:
         signals: names or wildcards of signals, or empty for the signals of the scene's plots.

@@ -101,7 +101,8 @@ def parse_xml(
     """Return the outermost XML element of a file or text, the source of the text, and pairs (warning, severity).
 
     Raises:
-        ModelError: the file is missing, or is not XML. The message starts with ``form`` and ``name`` (or the path).
+        ModelError: the file is missing, or is not XML. The message starts with the format
+            ``form``, followed by ``name`` or by the path of the file.
     """
     from lxml import etree
 

@@ -385,7 +385,7 @@ class _Writer:
         return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(frame_rotation), t["other"][i]))
 
     def joint_rotation(self, i: int, j: int, column: int) -> None:
-        """Write the quaternion from the parent's to the child's joint frame. i is a coordinate of the joint."""
+        """Write the rotation of the joint that owns coordinate i, as a quaternion from parent to child frame."""
         self._set_joint_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
 
     def joint_pose(self, i: int, j: int, column: int) -> None:
