@@ -66,7 +66,7 @@ GPUSIM_FN bool field_may_add(const FieldScan& s, const double* b, double gap) {
     const double tie = FIELD_TIE * s.size;
     if (!s.spread) return !s.best[4].found || -gap > s.best[4].score + tie;
     if (s.radius > 0.0) return true;  // the surface point of a rounded shape depends on the normal
-    const double x = dot3(b, s.along), y = dot3(b, s.across), penalty = s.weight * gap;
+    const double x = dot3(b, s.along), y = dot3(b, s.across), penalty = s.weight * max_(gap, 0.0);
     for (int k = 0; k < 4; ++k)
         if (!s.best[k].found || (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - penalty > s.best[k].score + tie) return true;
     return false;
@@ -86,7 +86,7 @@ GPUSIM_SHARED void field_add(Scan& s, const double* b, const double* n, double g
         return;
     }
     if (dot3(n, s.seeds[s.known].n) < FIELD_CONE) return;
-    const double x = dot3(b, s.along), y = dot3(b, s.across), penalty = s.weight * gap;
+    const double x = dot3(b, s.along), y = dot3(b, s.across), penalty = s.weight * max_(gap, 0.0);
     for (int k = 0; k < 4; ++k) {
         const double score = (k == 0 ? x : (k == 1 ? y : (k == 2 ? -x : -y))) - penalty;
         if (!s.best[k].found || score > s.best[k].score + tie) field_store(s.best[k], b, n, gap, score, feature);
