@@ -328,7 +328,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
         """Copy ``template`` into this empty builder, for ``num_worlds`` independent worlds.
 
-        All worlds have the same topology. ``sim.write(..., world=...)`` changes poses, velocities and parameters of
+        All worlds have the same topology. ``sim.write(..., worlds=...)`` changes poses, velocities and parameters of
         single worlds.
 
         Raises:

@@ -33,7 +33,7 @@ def simulate(backend: str, launch: str = "auto", **config: Any) -> Simulation:
     settings = SolverConfig(**{"dt": 0.005, "max_pairs": PLACES, **config})
     sim = Simulation(row_of_balls().finalize(), 2, backend=backend, launch=launch, config=settings)
     for k in range(PLACES, BALLS):
-        sim.write(f"body.ball{k}.position", (0, 0, 2.0 + k), world=0)
+        sim.write(f"body.ball{k}.position", (0, 0, 2.0 + k), worlds=0)
     return sim
 
 
@@ -98,7 +98,7 @@ def test_reading_signals_alone_raises_nothing() -> None:
 
 def test_of_several_worlds_the_message_serves_all() -> None:
     sim = simulate("native")
-    sim.write("body.ball4.position", (2.0, 0, 0.1), world=0)
+    sim.write("body.ball4.position", (2.0, 0, 0.1), worlds=0)
     with pytest.warns(UserWarning, match=naming("1 6")):
         sim.step()
 
