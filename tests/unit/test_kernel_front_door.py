@@ -94,7 +94,7 @@ def compare_signals(native: Simulation, reference: Simulation) -> None:
     for name, info in reference.signals().items():
         got, expected = native.read(name), reference.read(name)
         assert got.shape == expected.shape, name
-        # Reactions of a loop that locks a motion twice are no one's to tell; their sum is, which the motion shows.
+        # If a loop locks a motion twice, only the sum of its reactions is determined. The motion shows the sum.
         if name.endswith("reaction") and re.search("crank|coupler|rocker|closing", name):
             continue
         atol = 1e-9 * size.get(info.unit, 1.0)

@@ -87,7 +87,7 @@ def test_strict_settings_raise_in_every_run_that_loses_pairs(backend, launch) ->
     for k in range(PLACES, BALLS):
         sim.write(f"body.ball{k}.position", (0, 0, 2.0 + k))
     sim.step(3)
-    assert sim.read("sim.health").tolist() == [0, 2], "what was lost stays told"
+    assert sim.read("sim.health").tolist() == [0, 2], "the lost contacts stay reported"
 
 
 def test_reading_signals_alone_raises_nothing() -> None:

@@ -296,7 +296,7 @@ def test_joint_links_meet_in_the_joints() -> None:
         bodies = t.constraint_bodies[links.color == color]
         moving = bodies[t.dynamic[bodies]]
         assert len(set(moving)) == len(moving)
-    # in the builder's poses links hang on each other: hubs lie between the bodies
+    # in the builder's poses links are connected: hubs lie between the bodies
     shared = [np.flatnonzero(links.link == k) for k in range(len(links.hub))]
     for k, ends in enumerate(shared):
         if len(ends) == 2:
