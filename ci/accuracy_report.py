@@ -104,7 +104,7 @@ def _digits(found: float, expected: float) -> str:
 
 
 def native_failures(jobs: Sequence[Any]) -> dict[str, list[str]]:
-    """Return the columns with errors above the limits, for each row of the native table."""
+    """Return a dict: case (row of the native table) -> columns with errors above the limits."""
     failures: dict[str, list[str]] = {}
     for row in dict.fromkeys(job.row for job in jobs):
         cells = {job.column: job for job in jobs if job.row == row}
@@ -159,7 +159,7 @@ def _cell(job: Any) -> str:
 
 
 def orders(jobs: Sequence[Any]) -> dict[str, float]:
-    """Return the order of convergence of every case in the section "Order"."""
+    """Return the orders of convergence of all cases in the section "Order"."""
     found = {}
     for case in dict.fromkeys(job.case for job in jobs if job.section == "Order"):
         cells = [job for job in jobs if job.section == "Order" and job.case == case]

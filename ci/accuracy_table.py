@@ -3,10 +3,10 @@
     python ci/accuracy_table.py [--quick | --horizon 2] [--case A01 --case case1a] [--column direct] [--out FOLDER]
     python ci/accuracy_table.py --backend native [--kept ci/bench/accuracy/accuracy.json]
 
-It prints Markdown and writes ``accuracy.md`` and ``accuracy.json``, including the name of the machine. The exit code is
-1 if an error in the column "direct" exceeds its limit. ``--quick`` simulates only one second of every case.
+The script prints Markdown and writes ``accuracy.md`` and ``accuracy.json``. The exit code is 1 if an error in the
+column "direct" exceeds its limit. ``--quick`` simulates only one second of every case.
 
-``--kept`` reuses NumPy's errors from an earlier table.
+``--kept`` reuses the errors of the NumPy backend from an earlier table.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ QUICK_HORIZON = 1.0
 
 @dataclass
 class Job:
-    """One run: its settings, and the section, row and column of its result in the table."""
+    """Settings of one run, and the section, row and column of its result in the table."""
 
     section: str
     row: str
@@ -77,7 +77,7 @@ def all_jobs() -> list[Job]:
 
 
 def native_jobs() -> list[Job]:
-    """Return the rows that have limits, on NumPy and on the native backend in both precisions."""
+    """Return runs of all cases with limits, on the NumPy backend and on the native backend in both precisions."""
     jobs = []
     for job in all_jobs():
         if job.judged:
@@ -89,10 +89,7 @@ def native_jobs() -> list[Job]:
 
 
 def reuse_results(jobs: list[Job], path: Path) -> list[Job]:
-    """Fill NumPy's jobs with results from an earlier table. Return the filled jobs.
-
-    Running all of NumPy's jobs takes an hour.
-    """
+    """Copy the results of NumPy jobs from an earlier table. Return these jobs."""
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     kept = {(run["section"], run["row"]): run for run in runs if run["column"] in ("direct", "numpy64")}
     found = []
@@ -105,7 +102,7 @@ def reuse_results(jobs: list[Job], path: Path) -> list[Job]:
 
 
 def _side_by_side(section: str, row: str, case: str, settings: dict[str, Any], bar: bars.Bar, note: str) -> list[Job]:
-    """Return a row of hydraulics, motors or springs: direct solver, and other settings with the same step size."""
+    """Return the runs of a hydraulics, motor or spring case: direct solver, and others with the same step size."""
     jobs = [Job(section, row, "direct", case, settings, bar, True, note)]
     other: dict[str, dict[str, Any]] = {
         "colored 20": {"joint_solver": "colored", "iterations": 20},
@@ -116,7 +113,7 @@ def _side_by_side(section: str, row: str, case: str, settings: dict[str, Any], b
 
 
 def _others(case: str, substeps: int) -> list[tuple[str, str, dict[str, Any], bars.Bar, bool]]:
-    """Return all cells of a row of the multibody table, except those of the direct solver."""
+    """Return the runs of a multibody case with other settings than the direct solver."""
     loose = bars.Bar(gap=bars.GAP_COLORED)
     chosen = []
     for name, extra in bars.OTHERS.items():
@@ -138,7 +135,7 @@ def measure(job: Job) -> Job:
 
 
 def run_all(jobs: list[Job], processes: int) -> list[Job]:
-    """Run all jobs in several processes, the longest first. Print a line of progress for each job."""
+    """Run all jobs in several processes, longest jobs first. Print a line of progress for each job."""
     # A step of 8 substeps costs about eight steps. Start long jobs first, so that no process is idle at the end.
     jobs = sorted(jobs, key=lambda job: -job.settings.get("substeps", 1) / job.settings["dt"])
     done = []
@@ -154,7 +151,7 @@ def run_all(jobs: list[Job], processes: int) -> list[Job]:
 
 
 def command_time() -> float:
-    """Return the wall time (s) of the command ``gpusim run hydraulic_lift``. The first run warms the caches."""
+    """Return the wall time (s) of the command ``gpusim run hydraulic_lift`` with warm caches."""
     command = [sys.executable, "-m", "gpusim.cli.main", "run", "hydraulic_lift"]
     for _ in range(2):
         start = time.perf_counter()

@@ -9,7 +9,7 @@ Registers, stack, spills and memory accesses must be within ``ci/kernel_limits.j
 with the current values, rounded up.
 
 The table has the resources of each kernel. The exit code is 1 if a variant does not compile, exceeds its limits, or has
-a forbidden instruction in its PTX. The exit code is also 1 if NVRTC 12 is missing, except with ``--allow-missing``.
+a forbidden instruction. If NVRTC 12 is missing, the exit code is 1, or 0 with ``--allow-missing``.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Kernel:
         shared: bytes of static shared memory per block.
         stack: bytes of stack.
         spills: bytes of spill loads and stores in the kernel and in the functions that it calls.
-        local, generic: numbers of instructions in the kernel and its functions with access to local memory, and with
-            generic addresses. 0 without a check of the PTX.
+        local, generic: number of instructions that access local memory, and number of instructions with generic
+            addresses, in the kernel and its functions. 0 without a check of the PTX.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Kernel:
 class Result:
     """One variant compiled for one architecture.
 
-    ``accesses`` contains "local" and "generic" of :class:`Kernel`, summed over all functions of the variant.
+    ``accesses`` contains the sums of ``local`` and ``generic`` (see :class:`Kernel`) over all functions of the variant.
     """
 
     variant: str
@@ -141,7 +141,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Job:
-    """A variant and an architecture, in a form for another process."""
+    """A variant and an architecture, as picklable data for another process."""
 
     variant: str
     main: str
@@ -238,7 +238,7 @@ def count_accesses(module: Module, result: Result) -> None:
 
 
 def reported_forms(module: Module, outer: Sequence[str] = ()) -> str:
-    """List the instructions of a PTX module that are not allowed, one per line."""
+    """List the forbidden instructions of a PTX module, one per line."""
     faults = check_forms(module, outer)
     lines = [str(fault) for fault in faults[:FAULTS_SHOWN]]
     if len(faults) > FAULTS_SHOWN:
@@ -267,7 +267,7 @@ def compile_all(variants: Iterable[Any], archs: Sequence[str], jobs: int, full: 
 
 
 def check_next(variants: Iterable[Any], jobs: int) -> list[Result]:
-    """Check the PTX of variants from the next version of NVRTC.
+    """Check the PTX that the next version of NVRTC makes from the variants.
 
     Raises:
         NvrtcMissingError: this NVRTC is not installed.
@@ -289,12 +289,12 @@ def _run(todo: Sequence[Job], jobs: int) -> list[Result]:
 
 
 def _linking(variant: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the options of a part and its linked functions."""
+    """Return the NVRTC options of a part, and its linked functions."""
     return tuple(getattr(variant, "options", ())), OUTER if getattr(variant, "linked", ()) else ()
 
 
 def link_all(results: Sequence[Result], variants: Iterable[Any], arch: str) -> list[str]:
-    """Link the variants with several parts for an architecture. Return the resources of the variants as text.
+    """Link variants that consist of several parts, for one architecture. Return their resources as text.
 
     Raises:
         CompileError: the parts do not fit together.

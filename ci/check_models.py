@@ -2,9 +2,8 @@
 
     python ci/check_models.py --models DIR [DIR ...] [--only GLOB] [--write ci/bench/models.md] [--json FILE]
 
-The script finds all model files below the folders, and skips copies with the same content. The script runs
-``ci/check_one_model.py`` for each file, one process at a time. The output is a table with a row for each folder, and a
-list of failures with reasons.
+The script runs ``ci/check_one_model.py`` for each model file in the folders, one process at a time. It skips files with
+the same content. The output is a table with a row for each folder, and a list of failures with reasons.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def files(folders: list[Path], only: str) -> Iterator[tuple[Path, Path]]:
 
 
 def check(path: Path, seconds: float, timeout: float) -> dict[str, Any]:
-    """Check one file in a separate process and return its row of results."""
+    """Check one file in a separate process, and return its results."""
     command = [sys.executable, str(ONE), str(path), str(seconds), str(timeout)]
     try:
         done = subprocess.run(
@@ -85,7 +84,7 @@ def check(path: Path, seconds: float, timeout: float) -> dict[str, Any]:
 
 
 def faults(row: dict[str, Any]) -> list[str]:
-    """Return the failures in a row of results as text."""
+    """Return the failures of one file as text."""
     found = [f"{key.partition('_')[0]}: {value}" for key, value in row.items() if key.endswith("_error")]
     if (
         "nv" in row
@@ -157,7 +156,7 @@ def _near(rows: list[dict[str, Any]], reference: str) -> tuple[list[Any], list[A
 
 
 def _heights(rows: list[dict[str, Any]]) -> list[str]:
-    """Return a line for each height that differs from MuJoCo's."""
+    """Return a line for each final height that differs from MuJoCo's."""
     lines = ["| model | to MuJoCo | it repeats within | to rigid MuJoCo | it repeats within |", "|" + " --- |" * 5]
     for r in (r for r in rows if "height" in r):
         cells = []

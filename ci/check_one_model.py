@@ -1,4 +1,4 @@
-"""Compare a model file with MuJoCo, and print a row of JSON. ``check_models.py`` runs this script for many files.
+"""Compare a model file with MuJoCo, and print a line of JSON. ``check_models.py`` runs this script for many files.
 
     python ci/check_one_model.py FILE [simulated seconds [maximum processor time, s]]
 
@@ -39,7 +39,7 @@ the test for slow models."""
 
 
 def random_posture(m: Any, rng: np.random.Generator, fraction: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return random qpos and qvel, within the joint limits, or within 0.5 rad and 0.2 m of qpos0."""
+    """Return random qpos and qvel. Joints without limits are within 0.5 rad or 0.2 m of qpos0."""
     import mujoco as mj
 
     q, v = np.array(m.qpos0), np.zeros(m.nv)
@@ -65,7 +65,7 @@ def random_posture(m: Any, rng: np.random.Generator, fraction: float) -> tuple[n
 
 
 def bodies_of(m: Any, report: Any, builder: Any) -> dict[int, str]:
-    """Return the labels of bodies by index in MuJoCo, without kinematic and merged bodies."""
+    """Return a dict: body index in MuJoCo -> label in gpusim. Kinematic and merged bodies are missing."""
     found = {}
     kinematic = {b.label for b in builder.bodies if b.kinematic}
     names = list(report.link_frames)
@@ -173,7 +173,7 @@ def check_passive(m: Any, name: str, rng: np.random.Generator, row: dict[str, An
 
 
 def _references(m: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray | None, str]:
-    """Return MuJoCo's reference positions, and the method of their computation as text."""
+    """Return MuJoCo's reference positions, and their computation method as text."""
     import mujoco as mj
 
     def run(integrator: int, step: float) -> np.ndarray | None:
@@ -197,7 +197,7 @@ def _references(m: Any, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray | None
 
 
 def check_life(m: Any, name: str, seconds: float, row: dict[str, Any]) -> None:
-    """Run the model in gpusim and in MuJoCo for some seconds. Start at the keyframe "home" or the first keyframe."""
+    """Run the model in gpusim and in MuJoCo for some seconds, from the keyframe "home" or the first keyframe."""
     import mujoco as mj
 
     keys = [mj.mj_id2name(m, mj.mjtObj.mjOBJ_KEY, k) or f"key{k}" for k in range(m.nkey)]
@@ -221,7 +221,7 @@ def check_life(m: Any, name: str, seconds: float, row: dict[str, Any]) -> None:
 
 
 def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, row: dict[str, Any]) -> None:
-    """Add the mean height of the bodies in MuJoCo, and its spread, to the row.
+    """Add the mean height of the bodies in MuJoCo, and its uncertainty, to the results.
 
     MuJoCo runs with the contact settings of the file, and with rigid contacts.
     """
@@ -244,13 +244,13 @@ def compare_heights(m: Any, key: int | None, bodies: list[int], height: float, r
 
 
 def _spread(m: Any, key: int | None, seconds: float, bodies: list[int], level: float) -> float:
-    """Return the change of MuJoCo's height with half the step and with slightly different initial coordinates (m)."""
+    """Return the maximum change (m) of MuJoCo's height for half the time step or for other initial coordinates."""
     variants = [mujoco_run(m, key, seconds, split=2), *(mujoco_run(m, key, seconds, seed=seed) for seed in (1, 2))]
     return float(np.max(np.abs([d.xpos[bodies, 2].mean() - level for d in variants])))
 
 
 def make_rigid(m: Any) -> None:
-    """Make contacts, limits, dry friction and equalities of MuJoCo as rigid as its time step allows.
+    """Make MuJoCo's contacts, limits, dry friction and equalities as rigid as the time step allows.
 
     The time step is a quarter of gpusim's.
     """
@@ -307,7 +307,7 @@ def run(builder: gpusim.ModelBuilder, seconds: float) -> dict[str, Any]:
 
 
 def check_life_alone(path: Path, seconds: float) -> dict[str, Any]:
-    """Return the row of results of a file that MuJoCo cannot read."""
+    """Return the results of a file that MuJoCo cannot read."""
     try:
         builder, report = gpusim.load(path)
     except gpusim.ModelError as error:
@@ -323,7 +323,7 @@ def check_life_alone(path: Path, seconds: float) -> dict[str, Any]:
 
 
 def check(path: Path, seconds: float) -> dict[str, Any]:
-    """Return the row of results of one file."""
+    """Return the results of one file."""
     row: dict[str, Any] = {}
     if path.suffix != ".xml":
         return check_life_alone(path, seconds)
@@ -361,7 +361,7 @@ def _moving_mass(m: Any) -> float:
 
 
 def limit_time(seconds: float) -> None:
-    """End the current stage when the process has used ``seconds`` of processor time.
+    """End the current stage of the check when the process has used ``seconds`` of processor time.
 
     After this time, all later stages end immediately.
     """

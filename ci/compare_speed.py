@@ -1,12 +1,12 @@
-"""Compare the speeds of two checkouts on the native backend, and the speed of MuJoCo.
+"""Compare the speeds of two checkouts on the native backend, and optionally of MuJoCo.
 
     python ci/compare_speed.py OLD NEW [--case NAME]... [--rounds 7] [--specialize] [--mujoco] [--write FILE]
 
 ``OLD`` and ``NEW`` are folders of checkouts. Each case runs in a separate process for each checkout, on one thread. The
 processes run alternately, so other work on the computer slows both checkouts equally. The table contains the median CPU
-time for a step of one world in each checkout, the ratio of the two times, and whether the final bits are the same. With
-``--specialize``, the kernels in NEW have the sizes of the model as constants. ``--mujoco`` adds MuJoCo's time (Euler,
-Newton) for cases whose model is also available as MJCF (ci/peers).
+time for a step of one world in each checkout, and the ratio of the times. It also shows whether the final states are
+bit-identical. With ``--specialize``, the kernels in NEW have the sizes of the model as constants. ``--mujoco`` adds
+MuJoCo's time (Euler, Newton) for cases whose model is also available as MJCF (ci/peers).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PEERS = {"lying": "HUMANOID_LYING", "standing": "HUMANOID_STANDING", "moving": "
 
 
 def gpusim_stepper(name: str, worlds: int, specialize: bool) -> tuple[Callable[[int], None], Callable[[], str]]:
-    """Return two functions: the first runs steps, and the second returns a digest of the state."""
+    """Return a function that runs steps, and a function that returns a digest of the state."""
     import numpy as np
 
     import gpusim
@@ -82,7 +82,7 @@ def gpusim_stepper(name: str, worlds: int, specialize: bool) -> tuple[Callable[[
 
 
 def mujoco_stepper(name: str, worlds: int) -> tuple[Callable[[int], None], Callable[[], str]]:
-    """Return two functions for MuJoCo: the first runs steps, and the second returns an empty text (no digest)."""
+    """Return a function that runs steps in MuJoCo, and a function that returns an empty text instead of a digest."""
     import mujoco
     import numpy as np
     from mujoco import rollout
@@ -105,10 +105,7 @@ def mujoco_stepper(name: str, worlds: int) -> tuple[Callable[[int], None], Calla
 
 
 def work(case: str, which: str) -> None:
-    """Read numbers of steps from standard input.
-
-    Run the steps, and print the time per step of one world (microseconds).
-    """
+    """Read numbers of steps from standard input, run them, and print the time per step of one world (microseconds)."""
     name, _, count = case.partition(":")
     worlds = int(count or 1)
     made = mujoco_stepper(name, worlds) if which == "mujoco" else gpusim_stepper(name, worlds, which == "specialize")
@@ -121,7 +118,7 @@ def work(case: str, which: str) -> None:
 
 
 def start(folder: Path, case: str, which: str) -> subprocess.Popen[str]:
-    """Start the process that runs a case in one checkout."""
+    """Start a process that runs a case in one checkout."""
     paths = os.pathsep.join([str(folder), str(ROOT)])
     environment = os.environ | {"PYTHONPATH": paths, "GPUSIM_THREADS": "1"}
     pipe = subprocess.PIPE
@@ -132,7 +129,7 @@ def start(folder: Path, case: str, which: str) -> subprocess.Popen[str]:
 
 
 def compare(case: str, processes: Sequence[subprocess.Popen[str]], rounds: int) -> list[str]:
-    """Run a case in all processes and return the cells of its row."""
+    """Run a case in all processes and return its table row."""
     steps, name = CASES.get(case, 20), case.partition(":")[0]
     if "1024" in case and name != "standing":
         steps = max(steps, 20)  # MuJoCo's rollouts have 20 steps

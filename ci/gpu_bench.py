@@ -11,7 +11,7 @@ from gpu_report import bench_result
 
 
 def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run the benchmark step of ci/gpu_check.py."""
+    """Run the step "bench" of ci/gpu_check.py."""
     from ci.peers import report
     from ci.peers.peers import reported_once, run_peers
     from gpusim.bench import machine
@@ -61,7 +61,7 @@ def step_bench(options: argparse.Namespace, end: float, leave: Callable[[dict[st
 
 
 def _workloads(options: argparse.Namespace) -> list[str]:
-    """Return the workloads to run: the requested workloads, or as many workloads as fit into the time."""
+    """Return the requested workloads, or by default as many workloads as fit into the time."""
     if options.workloads:
         return str(options.workloads).split(",")
     piles = ["pile_1000", "pile_100000", "pile_8000"] if options.backend == "cuda" else []

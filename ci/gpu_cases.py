@@ -1,4 +1,4 @@
-"""Test cases of ci/gpu_check.py, and their kernels. A case is a model with number type, solver and launch."""
+"""Test cases of ci/gpu_check.py, and their kernels. A case is a model with number type, solver and launch mode."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ REHEARSED = "h100"
 
 
 def attributes_of(card: str) -> dict[str, int]:
-    """Return the attributes of a GPU that determine its launches, by CuPy's names."""
+    """Return the attributes of a GPU that determine launch shapes, by CuPy's names."""
     from ci.cards import CARDS
 
     gpu = CARDS[card].gpu
@@ -86,14 +86,14 @@ Build = tuple[Any, list[Case]]
 
 
 class Builds:
-    """Recorder of the builds that simulations request."""
+    """Recorder of the kernel builds that simulations request."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Build] = {}
         self.case: Case | None = None
 
     def note(self, variant: Any) -> Any:
-        """Record a requested build. Return an object for its module, whose functions are never launched."""
+        """Record a requested build, and return a placeholder for its module."""
         key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
         self.found.setdefault(key, (variant, []))[1].extend([] if self.case is None else [self.case])
         return SimpleNamespace(get_function=lambda name: SimpleNamespace())
@@ -128,7 +128,7 @@ class Builds:
 
 
 def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
-    """Return the builds that the cases launch on a backend, each with its cases.
+    """Return the kernel builds that the cases launch on a backend, each with its cases.
 
     Builds of LAUNCHES come first.
     """
@@ -147,7 +147,7 @@ def builds_of(cases: Sequence[Case], backend: str) -> list[Build]:
 
 
 def bench_builds(quick: bool) -> list[Any]:
-    """Return the specialized builds for benchmarks with many worlds, and the builds with clocks for profiles."""
+    """Return the specialized builds for benchmarks with many worlds, and the builds that measure times for profiles."""
     from gpu_profile import PROFILED, profiled_cases
 
     from gpusim.backends.codegen.variants import clocked_variant

@@ -2,10 +2,10 @@
 
 The script ci/gpu_check.sh starts this program.
 
-Every check step runs in a separate process with a time limit. A failure, a hang or a crash does not affect the next
-steps. A step prints its progress, and writes its results to a JSON file. The main process collects the files. The
-program imports only the standard library, numpy and gpusim. The step "compile" starts with the builds of the first
-launches and of the benchmarks. All other builds follow after the benchmarks.
+Every check step runs in a separate process with a time limit, so a hang or a crash does not affect the next steps. A
+step writes its results to a JSON file, and the main process collects these files. The program imports only the standard
+library, numpy and gpusim. The step "compile" starts with the kernels of the first launches and of the benchmarks. All
+other kernels follow after the benchmarks.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ COMMAND_EVERY = 10
 
 
 def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[str, Any]:
-    """Compile builds for this GPU and for the CPU.
+    """Compile kernels for this GPU and for the CPU.
 
-    The cache keeps the builds for the next steps. The report has the compile time (s), registers and spills of each
+    The cache keeps the kernels for the next steps. The report has the compile time (s), registers and spills of each
     build.
     """
     import check_kernels
@@ -111,7 +111,7 @@ def step_compile(options: argparse.Namespace, everything: bool = False) -> dict[
 def _builds_to_compile(
     options: argparse.Namespace, cases: list[Case], arch: str, bench: bool
 ) -> list[tuple[str, Any, list[Case]]]:
-    """Return tuples (architecture, build, cases of the build) in the order of compilation."""
+    """Return tuples (architecture, kernel build, cases of the build) in the order of compilation."""
     from gpusim.backends import why_not
 
     requested = [(arch, *build) for build in builds_of(cases, "cuda")] if arch else []
@@ -206,7 +206,7 @@ def step_launch(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
-    """Step two models with the same build alternately, and compare their bits with native."""
+    """Step two models with the same kernel build alternately, and compare their bits with the native backend."""
     try:
         pairs = [[simulation_of(case, b, WORLDS)[0] for case in cases] for b in ("native", backend)]
         for _ in range(2):
@@ -222,7 +222,7 @@ def _two_live(backend: str, steps: int, cases: Sequence[Case]) -> str:
 
 
 def _linked(steps: int) -> str:
-    """Compare a model with contacts. The build of the model is linked from parts."""
+    """Compare a model with contacts, with kernels that are linked from parts."""
     case = LAUNCHES[0]
     with mock.patch.dict(os.environ, {"GPUSIM_CUDA_BUILD": "quick"}):
         try:
@@ -239,7 +239,7 @@ def _linked(steps: int) -> str:
 
 
 def step_sanitize(options: argparse.Namespace) -> dict[str, Any]:
-    """Run NVIDIA's checks of barriers and of shared memory on the first launches."""
+    """Run NVIDIA's checks of barriers and shared memory (compute-sanitizer) on the first launches."""
     program = shutil.which("compute-sanitizer")
     if options.backend != "cuda" or program is None:
         why = "needs a GPU" if options.backend != "cuda" else "compute-sanitizer is not installed"
@@ -302,7 +302,7 @@ def step_tests(options: argparse.Namespace) -> dict[str, Any]:
 def step_bits(options: argparse.Namespace) -> dict[str, Any]:
     """Compare the bits of every scene on the native and the cuda backend.
 
-    A rehearsal compares the fused launch with the staged launch.
+    Without a GPU, a rehearsal compares the fused launch with the staged launch.
     """
     from gpusim.backends import why_not
 
@@ -333,7 +333,7 @@ def step_bits(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _unready(options: argparse.Namespace) -> set[str]:
-    """Return the cases whose builds were not compiled in time."""
+    """Return the cases whose kernels were not compiled in time."""
     file = Path(options.out) / "gpu_check.json"
     results = json.loads(file.read_text()) if file.is_file() else {}
     compiled = results.get("compile_rest") or results.get("compile", {})
@@ -347,7 +347,7 @@ def _compare(case: Case, backend: str, steps: int, every: int = CHECK_EVERY, lim
         case: the case to run.
         backend: the backend to compare with native.
         steps: number of steps.
-        every: steps between two comparisons of bits.
+        every: number of steps between two comparisons.
         limit: seconds after which the comparison ends early.
     """
     try:
@@ -449,7 +449,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run_here(options: argparse.Namespace) -> int:
-    """Run one step in this process and leave its result."""
+    """Run one step in this process and store its result."""
     try:
         result = RUN[options.step](options)
     except Exception as error:  # the report contains every error

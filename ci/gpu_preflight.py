@@ -3,8 +3,8 @@
     python ci/gpu_preflight.py
 
 The times are for a step of one world in the workloads boom and humanoid of ``gpusim bench``. The script varies the
-number of threads per world and the number of warps per multiprocessor. The script writes each result immediately to
-$OUT/preflight.json (default: this folder). It uses cached cubins.
+number of threads per world and the number of warps per multiprocessor. It writes each result immediately to
+$OUT/preflight.json (default: this folder). It uses cached kernels.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def greatest_difference(case: Case) -> float:
 
 
 def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
-    """Yield the names and launch shapes that fit the GPU. The backend's default shape comes first."""
+    """Yield names and launch shapes that fit the GPU, beginning with the backend's default shape."""
     shape = backend._shape
     for lanes in dict.fromkeys((shape.lanes, *LANES)):
         block = max(MIN_BLOCK, lanes)
@@ -73,7 +73,7 @@ def shapes(backend: Any) -> Iterator[tuple[str, LaunchShape]]:
 
 
 def world_step(sim: Any) -> float:
-    """Return the time per step and world (ns): the median of several launches."""
+    """Return the median time per step and world (ns) of several launches."""
     times = []
     for _ in range(TIMES):
         synchronize(sim)

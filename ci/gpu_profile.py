@@ -1,8 +1,8 @@
-"""Profile steps of benchmark cases on the GPU: times of stages and routines, and metrics of NVIDIA's Nsight Compute.
+"""Profile steps of benchmark cases on the GPU: times of stages and functions, and metrics of NVIDIA's Nsight Compute.
 
-In fused launch, separate builds measure the time of each routine. In staged launch, CUDA events measure the time of
-every kernel (gpusim/bench/phases.py). Nsight Compute profiles one launch of the usual build. Nsight Compute must be
-installed, and needs permission to read the GPU's performance counters.
+In fused launch, separate builds measure the time of each C++ function. In staged launch, CUDA events measure the time
+of every kernel (gpusim/bench/phases.py). Nsight Compute profiles one launch of the usual kernels, if it is installed
+and has permission to read the GPU's performance counters.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def profiled_cases(quick: bool) -> list[Any]:
 
 
 def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
-    """Return the time of a step (microseconds) by stage and by kernel or routine, or an error text."""
+    """Return the time of a step (microseconds) by stage and by kernel or C++ function, or an error text."""
     from gpusim.bench.drive import command
     from gpusim.bench.phases import profile
     from gpusim.bench.runner import Options, make_simulation
@@ -60,7 +60,7 @@ def profile_case(case: Any, backend: str, quick: bool) -> dict[str, Any]:
 
 
 def nsight(limit: float) -> dict[str, Any]:
-    """Return Nsight Compute's metrics of a launch, or a text with the reason if it has no metrics."""
+    """Return Nsight Compute's metrics of a launch, or a text with the reason for missing metrics."""
     program = shutil.which(NSIGHT)
     if program is None:
         return {"skipped": f"{NSIGHT} is not installed"}
@@ -84,7 +84,7 @@ def nsight(limit: float) -> dict[str, Any]:
 
 
 def read_metrics(lines: Iterable[str]) -> dict[str, str]:
-    """Return metrics and values with units from the table in the lines. Skip messages, which start with ``==``."""
+    """Return metrics and values with units from Nsight Compute's output. Skip messages, which start with ``==``."""
     table = csv.DictReader(line for line in lines if line.startswith('"'))
     return {
         f"{row['Section Name']}: {row['Metric Name']}": f"{row['Metric Value']} {row['Metric Unit']}".strip()
@@ -146,7 +146,7 @@ def _nsight_case() -> Any:
 
 
 def _run_for_nsight() -> None:
-    """Run the launches that settle the worlds, and one launch to profile."""
+    """Run the launches before the profile, in which bodies come to rest, and the launch to profile."""
     from gpusim.bench.runner import Options, make_simulation
 
     case = _nsight_case()

@@ -26,7 +26,7 @@ def bench_table(records: Sequence[Any]) -> str:
 def bench_result(
     facts: dict[str, Any], records: Sequence[Any], peers: Sequence[Any], left: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the result of the benchmark step: data for the JSON file, table for the report, and failed cases."""
+    """Return the result of the step "bench": data for the JSON file, table for the report, and failed cases."""
     from ci.peers import report as peer_report
     from gpusim.bench.report import share_lines
 

@@ -1,8 +1,8 @@
 """Insert one fault at a time into the code, and check that a test fails: ``python ci/mutants.py [--only NAME]``.
 
-The script works in a copy of the checkout in a temporary folder. Each mutant (a deliberate fault) names the test that
-must fail. The test must pass without the mutant. The exit code is 1 if the test of a mutant passes (the mutant
-survives), and 2 if a mutant cannot run. The cache keeps the kernels of mutants.
+The script works in a temporary copy of the checkout. Each mutant (a deliberate fault) names a test that must fail with
+the mutant, and pass without it. The exit code is 1 if the test of a mutant passes (the mutant survives), and 2 if a
+mutant cannot run. The cache keeps the kernels of mutants.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HYDRAULICS_KERNEL = "cuda_kernels/actuators/hydraulics.cuh"
 class Mutant:
     """Deliberate fault, with the test file and the ``-k`` filter of the test that must fail.
 
-    Each change is a file, a text that occurs once in this file, and its replacement.
+    Each change contains a file, a text that occurs once in this file, and the replacement of the text.
     """
 
     name: str
@@ -138,7 +138,7 @@ def mutate(copy: Path, mutant: Mutant) -> None:
     """Make the changes in the copy.
 
     Raises:
-        ValueError: a text does not occur exactly once in its file. Choose another text for the mutant.
+        ValueError: a text does not occur exactly once in its file.
     """
     for name, old, new in mutant.changes:
         text = (copy / name).read_text("utf-8")
@@ -163,7 +163,7 @@ def run_tests(copy: Path, mutant: Mutant) -> int:
 
 
 def judge(copy: Path, mutant: Mutant) -> str:
-    """Return "killed", "SURVIVED", or the reason if the mutant cannot run. Restore the copy afterwards."""
+    """Run a mutant, and restore the copy. Return "killed", "SURVIVED", or the reason why the mutant cannot run."""
     if code := run_tests(copy, mutant):
         return f"NOT TRIED: its tests end with {code} without it"
     try:

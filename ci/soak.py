@@ -1,9 +1,9 @@
-"""Run a scene for many steps. Save a checkpoint in the middle, and repeat the second half from the checkpoint.
+"""Run a scene for many steps, and repeat the second half from a checkpoint.
 
     python ci/soak.py [--scene krt100m] [--steps 1000000]
 
 A new process repeats the second half. The script prints the resident memory after each tenth of the steps, and whether
-both final states have the same bits. The exit code is 1 if the states differ, if memory has grown by more than 1 %, or
+both final states are bit-identical. The exit code is 1 if the states differ, if memory has grown by more than 1 %, or
 if a world failed.
 """
 

@@ -3,12 +3,12 @@
     python ci/state_hashes.py --write     # before a change
     python ci/state_hashes.py --check     # after it: lists every case whose bits differ, exit code 1
 
-A case is a scene or the model of :func:`robot`, on a backend, with a number type, joint solver, scheme and launch. Two
-worlds with different gravities run 200 steps with the scene's schedule. Piles on NumPy run 10 steps. The hash covers
-named state arrays: poses, velocities, impulses, angles, the actuators' variables, and voids in oil if a model has any.
-A new state array therefore does not change the hash. NumPy's bits depend on the version of NumPy and on the processor.
-The script therefore compares NumPy's hashes only on the type of machine that wrote the hashes. The hashes of the
-kernels are the same on all machines. The exit code is 2 if the script compared nothing.
+A case is a scene or the model of :func:`robot`, with a backend, number type, joint solver, scheme and launch mode. Two
+worlds with different gravities run 200 steps with the scene's schedule. Piles on the NumPy backend run 10 steps. The
+hash covers poses, velocities, impulses, angles, actuator variables, and voids in oil if a model has any. The results of
+the NumPy backend depend on the NumPy version and on the processor, so the script compares them only on the type of
+machine that wrote the hashes. The results of the kernels are the same on all machines. The exit code is 2 if the script
+compared nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Case = tuple[str, str, str, str, str, str]
 
 
 def robot(ball: bool = True) -> ModelBuilder:
-    """Return a model with joints and contacts: two legs with servos and box feet, and a ball that rolls against one."""
+    """Return a model with joints and contacts: two legs with servos and box feet, and a ball rolling against a leg."""
     b = ModelBuilder()
     b.add_shape_plane(-1)
     hip = b.add_body(xform=Transform((0, 0, 0.85)), label="hip")
@@ -109,7 +109,7 @@ def state_hash(case: Case) -> str:
 
 
 def machine() -> str:
-    """Return the properties of this machine that affect NumPy's bits."""
+    """Return the properties of this machine that affect the results of the NumPy backend."""
     return f"numpy {np.__version__}, {platform.machine()}, {platform.python_version_tuple()[1]}"
 
 

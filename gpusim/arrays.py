@@ -19,7 +19,7 @@ def add_columns(target: Array, columns: Array, values: Array) -> None:
 
 
 def as_slice(indices: Any) -> Any:
-    """Convert consecutive indices (n,) to a slice, which NumPy copies faster. Do not convert indices with gaps."""
+    """Convert consecutive indices (n,) to a slice, which NumPy copies faster. Return indices with gaps unchanged."""
     if not isinstance(indices, np.ndarray) or indices.dtype.kind not in "iu" or not indices.size:
         return indices
     first, count = int(indices[0]), indices.size
@@ -35,7 +35,7 @@ def is_on_device(value: Any) -> bool:
 
 
 def on_host(value: Any) -> Any:
-    """Return a NumPy copy of an array on a GPU. Do not copy other values, but detach PyTorch tensors."""
+    """Return a NumPy copy of an array on a GPU. Detach PyTorch tensors. Return other values unchanged."""
     if hasattr(value, "detach"):  # PyTorch
         value = value.detach()
     if not is_on_device(value):

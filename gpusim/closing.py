@@ -1,4 +1,4 @@
-"""Base class of objects that you close, with a ``with`` statement or with ``close()``."""
+"""Base class of objects that a ``with`` statement or ``close()`` closes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Command schedules: tables of (time, value) that drive the commands of a simulation."""
+"""Command schedules: tables of times and values that drive the commands of a simulation."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def _by_label(function: str, given: Any, kind: type) -> None:
 class Schedule:
     """A command as a function of time: a table of (time, value) points.
 
-    If a time occurs twice, the value jumps to the second value at this time. The first value applies before the first
-    point, and the last value after the last point. A table with a ``period`` repeats forever.
+    If two points have the same time, the value jumps at this time. The first value applies before the first point, and
+    the last value after the last point. A table with a ``period`` repeats forever.
 
     Args:
         points: pairs (time in s, value). The times must not decrease.
@@ -119,7 +119,7 @@ class Schedule:
         return (self._integral(stop) - self._integral(start)) / (stop - start)
 
     def _holds(self, start: float, stop: float) -> bool:
-        """Return True if ``start`` and ``stop`` (s) are in one interval of the table with a constant value."""
+        """Return True if the value is constant between ``start`` and ``stop`` (s)."""
         if self.period is not None:
             cycles = math.floor(start / self.period)
             start, stop = start % self.period, stop - cycles * self.period
@@ -137,7 +137,7 @@ class Schedule:
         return cycles * self._table_integral(self.period) + self._table_integral(t - cycles * self.period)
 
     def _table_integral(self, t: float) -> float:
-        """Return the integral of the table up to the time ``t`` (s), without repetitions."""
+        """Return the integral of the table, without repetitions, up to the time ``t`` (s)."""
         first = 0.0 if self.period is not None else self._times[0]
         lead = self._values[0] * (self._times[0] - first)
         i = bisect.bisect_right(self._times, t)
@@ -176,9 +176,8 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
 class Path:
     """A cubic spline x(t) through points at given times, for ``add_motion``.
 
-    The velocity is zero at both ends, but the acceleration may jump there. Before the time of
-    the first point, x is the value of the first point. After the time of the last point, x is the value of the last
-    point.
+    The velocity is zero at both ends, but the acceleration may jump there. Before the first point and after the last
+    point, x is constant.
 
     Args:
         points: at least two pairs (time in s, value). The times must increase.

@@ -33,18 +33,18 @@ _OWN_SOURCE = re.compile(rf"\b{OWN_FOLDER}/(\w+)\.cuh\b")
 
 
 class CompileError(GpusimError):
-    """Kernels cannot be compiled: there is no compiler, the cache is not writable, or a source has an error."""
+    """Kernels cannot be compiled, for example because there is no compiler or a source has an error."""
 
 
 class BrokenCompilerError(CompileError):
-    """The compiler cannot compile any source: it is broken or out of memory, or the cache folder is not writable."""
+    """The compiler cannot compile any source, for example because it is broken or the cache folder is not writable."""
 
 
 def cache_folder() -> Path:
     r"""Return the folder of the compiled kernels. The folder may not exist yet.
 
-    The folder is ``$GPUSIM_CACHE``, else ``$XDG_CACHE_HOME/gpusim``, else the default of the platform. The default is
-    ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` on macOS, and ``%LOCALAPPDATA%\gpusim\cache`` on Windows.
+    The folder is ``$GPUSIM_CACHE``, or else ``$XDG_CACHE_HOME/gpusim``. Without both variables, the folder is
+    ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` (macOS) or ``%LOCALAPPDATA%\gpusim\cache`` (Windows).
 
     Raises:
         CompileError: the user has no home folder.
@@ -99,13 +99,13 @@ def found(name: str) -> Path | None:
 def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> Path:
     """Return the path of the cached file ``name``. If the file is missing or damaged, call ``make`` to build it.
 
-    If several processes call this function at the same time, one of them builds, and the others wait. The file gets the
-    name ``name`` only when it is complete.
+    If several processes need the same file, one process builds it, and the others wait. ``name`` never refers to an
+    incomplete file.
 
     Args:
         name: path within ``cache_folder()``.
-        make: function that builds the file. The argument of ``make`` is an empty scratch folder. ``make`` returns the
-            content of the file, or the path of a file in the scratch folder.
+        make: function that builds the file. It gets an empty scratch folder, and returns the content of the file or the
+            path of a file in this folder.
         what: description of the file for the progress message, or an empty text for no message.
 
     Raises:
@@ -134,10 +134,9 @@ def _build(target: Path, make: Callable[[Path], bytes | Path]) -> None:
 
 @contextmanager
 def _alone(target: Path) -> Iterator[None]:
-    """Hold the lock of ``target``, after waiting for any other process that builds the file.
+    """Hold the lock of ``target`` during a ``with`` block. Wait while another process holds the lock.
 
-    When a process ends, the system releases its locks. If the file system has no locks, processes build at the same
-    time. If the folder is not writable, the build raises an error later.
+    If the file system has no locks or the folder is not writable, the block runs without a lock.
     """
     with ExitStack() as stack:
         with suppress(OSError):
@@ -223,7 +222,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return True if the error may come from a problem with ``folder``."""
+    """Return True if the error may concern a file in ``folder`` or the folder itself."""
     if not isinstance(error.filename, str | os.PathLike):
         return True
     file = Path(error.filename).absolute()

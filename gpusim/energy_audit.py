@@ -1,10 +1,10 @@
 """Energy audit of a simulation: compare the energy change with the work of all actuators, joints and contacts.
 
-A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is
-p (u- + u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step follows
-from the powers in two kicks, at its start and at its end (trapezoidal rule). With the semi-implicit scheme, the audit
-uses only the kick at the start of the step. Position corrections and implicit steps of oil circuits have separate
-entries in the balance. ``EnergyBalance.error`` is the change of energy minus the sum of all entries.
+A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is p (u- +
+u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The trapezoidal rule gives the work
+of a step from the powers in two kicks, at the start and at the end of the step. With the semi-implicit scheme, the
+audit uses only the kick at the start. Position corrections and implicit steps of oil circuits have separate entries in
+the balance.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class EnergyBalance:
 
     Attributes:
         kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
-        works: name of an entry -> energy that the entry added to the system. Negative values are removed energy.
-            Elements have entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits).
-            The entry of a spring contains only the work of its damping. The entry ``joints`` is the numerical work in
-            the locked directions of joints, which is zero in exact arithmetic. The entry ``moved bodies`` is the work
-            of kinematic bodies. The entry ``push-outs`` is the work against gravity when position corrections lift
-            bodies. The entry ``oil steps`` is the energy change by the implicit steps of oil circuits. The entries
-            ``contacts``, ``impacts`` and ``applied`` are the work of contact forces, of impacts and of applied forces.
-        turnover: reference energy for the relative error. The turnover is the maximum of three values: the added
-            energy, the removed energy, and the maximum change of the kinetic energy.
+        works: name of an entry -> energy that the entry added to the system, negative for removed energy. Elements have
+            entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of
+            a spring contains only the work of its damping. The entry ``joints`` is the numerical work in the locked
+            directions of joints, which is zero in exact arithmetic. The entry ``moved bodies`` is the work of kinematic
+            bodies. The entry ``push-outs`` is the work against gravity when position corrections lift bodies. The entry
+            ``oil steps`` is the energy change by the implicit steps of oil circuits. The entries ``contacts``,
+            ``impacts`` and ``applied`` are the work of contact forces, of impacts and of applied forces.
+        turnover: reference energy for the relative error: the maximum of the added energy, the removed energy, and the
+            greatest change of the kinetic energy.
     """
 
     kinetic: Array
@@ -78,7 +78,7 @@ class EnergyAudit:
             audit.step()
         print(audit.balance())
 
-    Each step takes longer, because the audit also computes a trial velocity update. Do not write poses between the
+    Each step takes longer, because the audit computes an additional velocity update. Do not write poses between the
     steps of an audit.
 
     Args:
@@ -134,7 +134,7 @@ class EnergyAudit:
 
 
 class _Kick:
-    """Velocities, powers and energies in the velocity update at the current time."""
+    """Velocities, powers and energies of the velocity update (kick) at the current time."""
 
     def __init__(self, sim: Simulation) -> None:
         w = sim.runtime.forward()
@@ -165,7 +165,7 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the work since this kick, for each actuator whose kind implements ``works``."""
+        """Return the work since this kick of all actuators that implement ``works``."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
@@ -198,7 +198,7 @@ class _Kick:
 
 
 class _Powers:
-    """Mean power (W) of each entry during the velocity update, and stored energy (J) of each actuator."""
+    """Mean power (W) of each entry of the balance during a kick, and stored energy (J) of each actuator."""
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:
         self.sim, self.w, self.twist, self.booked = sim, w, twist, booked
@@ -214,7 +214,7 @@ class _Powers:
         self.of[name] = self.of.get(name, 0.0) + power
 
     def _rows(self) -> None:
-        """Add the power of each constraint row: impulse times mean row velocity, divided by the kick's duration."""
+        """Add the power of each constraint row: impulse * (mean row velocity) / (duration of the kick)."""
         w, t = self.w, self.w.topology
         solved = np.asarray(w.solved, dtype=float)
         sides = rotations.matvec(np.asarray(w.jacobian, dtype=float), self.twist[:, w.layout.side_body])
@@ -237,7 +237,7 @@ class _Powers:
         self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
 
     def _actuators(self, power: Array) -> Array:
-        """Add the power of actuators on single joint axes. Return the other power of each axis."""
+        """Add the power of actuators on single joint axes. Return the remaining power of each axis."""
         w, row = self.w, self.w.topology.axis_row
         ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
         rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick

@@ -37,7 +37,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
     """Return the error for an unknown name. The message contains the nearest known names.
 
     Args:
-        kind: kind of the unknown object, such as "signal" or "scene".
+        kind: type of the unknown object, such as "signal" or "scene".
         name: the unknown name.
         known: all valid names.
     """
@@ -57,7 +57,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
 
 
 def callers_level() -> int:
-    """Return the ``stacklevel`` of a warning, so that Python shows the user's line that called gpusim."""
+    """Return the ``stacklevel`` with which a warning shows the user's line that called gpusim."""
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

@@ -1,9 +1,9 @@
 """Elementary functions with bit-identical results on every machine: a NumPy version of cuda_kernels/math/detmath.cuh.
 
-The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. The functions of this
-module use only bit operations and + - * /, whose rounding IEEE 754 defines. The order of operations is the same as in
-detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc. All functions accept
-numbers or arrays of any shape, and return float64 arrays.
+The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. The functions here use
+only bit operations and + - * /, and the rounding of these operations is defined by IEEE 754. The order of operations is
+the same as in detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc. All
+functions accept numbers or arrays of any shape, and return float64 arrays.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _power_of_two(k: Array) -> Array:
 
 
 def _scale(y: Array, k: Array) -> Array:
-    """Return y 2^k. Multiply in two steps, because 2^k can be too large or too small for a float64."""
+    """Return y 2^k, also if 2^k is out of the range of float64."""
     whole = k.astype(np.int64)
     half = np.where(whole < 0, -((-whole) // 2), whole // 2)
     return np.asarray(y * _power_of_two(half) * _power_of_two(whole - half))
@@ -106,7 +106,7 @@ def cos(x: Array | float) -> Array:
 
 
 def _exp_sum(x: Array, tail: Array | float) -> Array:
-    """Return exp(x + tail), where ``tail`` is the small part of the exponent that ``x`` cannot represent."""
+    """Return exp(x + tail). ``tail`` is a small number below the precision of ``x``."""
     inside = (x <= 710.0) & (x >= -746.0)
     safe = np.where(inside, x, 0.0)
     tail = np.where(inside, tail, 0.0)
@@ -129,7 +129,7 @@ def exp(x: Array | float) -> Array:
 
 
 def _log_sum(x: Array) -> tuple[Array, Array]:
-    """Return the logarithm of positive, finite numbers as two floats, whose sum is more precise than one float."""
+    """Return the logarithm of positive, finite numbers as a sum of two floats, for additional precision."""
     denormal = x < 2.2250738585072014e-308
     bits = np.asarray(x * np.where(denormal, 18014398509481984.0, 1.0)).view(np.int64) + (_ONE - _ROOT_HALF)
     m = ((bits & _MANTISSA) + _ROOT_HALF).view(np.float64)
@@ -167,7 +167,7 @@ def _atan_kernel(t: Array) -> Array:
 
 
 def atan2(y: Array | float, x: Array | float) -> Array:
-    """Return the angle of the point (x, y), from -pi to pi rad."""
+    """Return the angle of the vector (x, y), from -pi to pi rad."""
     y, x = np.broadcast_arrays(_doubles(y), _doubles(x))
     ax, ay = np.abs(x), np.abs(y)
     steep, left = ay > ax, np.signbit(x)

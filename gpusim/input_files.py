@@ -1,4 +1,4 @@
-"""Input text: files with a size limit, and XML text."""
+"""Readers of text files with a size limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handle Ctrl-C while the program ``gpusim`` imports its modules: print one line and exit with code 130."""
+"""Handle Ctrl-C while the program ``gpusim`` starts: print one line and exit with code 130."""
 
 # Import only modules that Python has already loaded: the handling must be active from the first milliseconds on.
 import os
@@ -8,7 +8,7 @@ INTERRUPTED = 130
 
 
 class QuietImports:
-    """Context manager: if the user presses Ctrl-C, end the program ``gpusim`` without a traceback."""
+    """Context manager that ends the program ``gpusim`` on Ctrl-C without a traceback."""
 
     def __enter__(self) -> None:
         pass

@@ -70,7 +70,7 @@ def check_apart(files: Mapping[str, str | os.PathLike[str] | None]) -> None:
     """Raise a ModelError if two output paths are the same file.
 
     Args:
-        files: dict from names to paths. A name, such as the command-line option, identifies the path in errors.
+        files: name of each file in errors (e.g. the command-line option) -> path.
 
     Raises:
         ModelError: two paths are the same file.
@@ -94,8 +94,8 @@ def _check_target(file: Path, folder: Path, name: str) -> None:
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a binary file that appears at ``path`` only when the ``with`` block ends without an error.
 
-    Until the block ends, the bytes are in a hidden temporary file in the same folder. Readers therefore never see an
-    incomplete file. If the program crashes, an older file at ``path`` remains unchanged.
+    Readers never see an incomplete file. If the program crashes, an older file at ``path`` remains unchanged. During
+    the block, the data is in a hidden temporary file in the same folder.
 
     Raises:
         OSError: the folder is not writable. The error message contains the path.
@@ -121,7 +121,7 @@ def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Context manager that replaces the file path in disk errors by ``path``."""
+    """Context manager that sets the file path of disk errors to ``path``."""
     try:
         yield
     except OSError as error:
@@ -138,8 +138,7 @@ def part_of(path: Path) -> Path:
 def locked(part: Path) -> BinaryIO | None:
     """Lock the ``.part`` file of a recording. The lock lasts until the returned file is closed or the process ends.
 
-    If ``part`` is a folder, lock the layout file of the recording. The layout file is the last file of the folder in
-    sorted order.
+    If ``part`` is a folder, lock its last file in sorted order, the layout file of the recording.
 
     Returns:
         The open file. None if the file is missing, or if the operating system or file system does not support locks.
@@ -187,7 +186,7 @@ def put_aside(part: Path) -> Path | None:
 
 
 def finite_json(value: Any) -> Any:
-    """Return ``value`` with None instead of infinite numbers and NaN, because JSON has no such numbers."""
+    """Return ``value`` with None instead of infinite numbers and NaN, which JSON does not support."""
     if isinstance(value, Mapping):
         return {key: finite_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Names that changed in versions 0.2 and 0.3. Errors about an old name contain the new name.
+"""Names that changed in versions 0.2 and 0.3. Errors for old names contain the new names.
 
 docs/reference/renamed.md lists all names.
 """
@@ -130,7 +130,7 @@ def since(name: str) -> str:
 
 
 def new_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the new name of ``name``, or None if ``known`` does not contain the new name."""
+    """Return the new name of ``name``, or None if ``known`` does not contain it."""
     new = RENAMED.get(name)
     return new if new is not None and new in known else None
 
@@ -148,7 +148,7 @@ class OldModules:
 
     @staticmethod
     def find_spec(name: str, *_: Any) -> None:
-        """Raise an error if the module has a new name. Python calls this finder after all other finders."""
+        """Raise an error if the module has a new name. Python calls this method after all other finders."""
         if name in MOVED:
             # The error has no argument ``name=``: else "from gpusim import geometry" would hide the error.
             raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} {since(name)}")

@@ -1,7 +1,6 @@
 """Rotations of arrays of bodies: quaternions (xyzw), matrices and rotation vectors.
 
-All functions are vectorized over the leading axes. The order of additions does not depend on the number of worlds.
-Therefore, the results of a world are bit-identical for any number of worlds.
+All functions are vectorized over the leading axes. The results of a world are bit-identical for any number of worlds.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ def norm(a: Array) -> Array:
 
 
 def skew(v: Array) -> Array:
-    """Return the matrices (..., 3, 3) for which ``skew(v) @ u == cross(v, u)``, for vectors (..., 3)."""
+    """Return the cross product matrices (..., 3, 3) of vectors (..., 3): ``skew(v) @ u == cross(v, u)``."""
     flat: Array = np.matmul(v, _SKEWS[v.dtype])
     return flat.reshape((*v.shape, 3))
 
@@ -125,7 +124,7 @@ def sinc(angle_squared: Array) -> Array:
 
 
 def rotation_factors(angle_squared: Array) -> tuple[Array, Array]:
-    """Return sin(x)/x - 1 and (1 - cos(x))/x^2 for x^2 = ``angle_squared``, without cancellation for small x."""
+    """Return sin(x)/x - 1 and (1 - cos(x))/x^2 for x^2 = ``angle_squared``. Both are accurate for small x."""
     s = angle_squared
     sine = s * (-1.0 / 6.0 + s * (1.0 / 120.0 - s * (1.0 / 5040.0 - s * (1.0 / 362880.0))))
     cosine = 0.5 - s * (1.0 / 24.0 - s * (1.0 / 720.0 - s * (1.0 / 40320.0)))

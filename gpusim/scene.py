@@ -42,9 +42,8 @@ _FALSE = {"0", "false", "no", "off"}
 class Plot:
     """A plot of signals over time. ``unit`` is the unit of the vertical axis.
 
-    ``labels`` are the names in the legend, one per signal. The default labels are the signal names. A signal with
-    several components has one line per component. ``scale`` multiplies the values. For example, a ``scale`` of 1e-5
-    converts Pa to bar.
+    ``labels`` are the names of the signals in the legend, by default the signal names. A signal with several components
+    has one line per component. ``scale`` multiplies the values. For example, a ``scale`` of 1e-5 converts Pa to bar.
     """
 
     title: str
@@ -66,7 +65,7 @@ class Camera:
 class Check:
     """Condition that the signals of a run must meet. The run uses the default parameters of the scene.
 
-    ``passes`` gets a dict with "time" (n,), in s, and each recorded signal (n, num_worlds[, components]).
+    ``passes`` gets a dict of n samples: "time" (n,), in s, and the signals (n, num_worlds[, components]).
     """
 
     statement: str
@@ -116,7 +115,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter. ``doc``: description. ``left_out``: text that replaces the default None in documentation."""
+    """A scene parameter. ``left_out`` is a text that replaces the default None in the documentation."""
 
     name: str
     type: str
@@ -126,7 +125,7 @@ class ParameterInfo:
 
 
 def list_scenes() -> dict[str, str]:
-    """Return a dict from scene names to one-line descriptions, sorted by name. The scenes are not imported."""
+    """Return a dict from scene names to one-line descriptions, sorted by name."""
     return {name: _description(module) for name, module in sorted(scene_modules().items())}
 
 
@@ -141,7 +140,7 @@ def scene_modules() -> dict[str, str]:
 def load_scene(name: str, **parameters: Any) -> Scene:
     """Build the scene ``name``.
 
-    :func:`load_scene` converts strings, such as values from a command line, to the annotated type of the parameter.
+    The function converts strings, such as values from a command line, to the annotated type of the parameter.
 
     Raises:
         UnknownNameError: the scene or a parameter does not exist. The message lists similar names, or all names.
@@ -157,7 +156,7 @@ def load_scene(name: str, **parameters: Any) -> Scene:
 
 
 def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
-    """Return all parameter values that :func:`load_scene` uses: the given values and the defaults.
+    """Return the parameter values of a scene: the given values, and defaults for all other parameters.
 
     Raises:
         UnknownNameError: the scene or a parameter does not exist.
@@ -170,7 +169,7 @@ def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
 def scene_parameters(name: str) -> list[ParameterInfo]:
     """Return the parameters of the scene ``name`` with types, defaults and docstring texts.
 
-    A scene module may define ``DEFAULTS``, a dict from parameter names to texts that replace None in the documentation.
+    A scene module may define ``DEFAULTS``: parameter name -> text that replaces None in the documentation.
 
     Raises:
         UnknownNameError: the scene does not exist.

@@ -53,20 +53,20 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         model: a model from :meth:`ModelBuilder.finalize`, or a list with one model for each world. The models may
             differ in the parameters of bodies, joints, materials and actuators, and in the initial state.
         num_worlds: number of worlds, by default the number in ``ModelBuilder.replicate``, or one world per model.
-        backend: "cuda", "native", "numpy", or "auto" (cuda for many worlds or thousands of contacts, else native).
+        backend: "cuda", "native", "numpy" or "auto". "auto" selects "cuda" for many worlds or thousands of contacts,
+            else "native".
         dtype: type of velocities, momenta and impulses, "float64" or "float32". Poses are always float64. The direct
             solver also uses float64, except with ``fast``.
         config: settings of the solver.
         launch: "fused": one block or thread runs each world. "simd" (native, direct joint solver): each vector lane
             runs one world. "staged": all threads run each stage of the step. All launch modes give bit-identical
             results.
-        threads: maximum number of threads (native only), by default all cores that the process may use. For a large
-            world, the backend measures whether fewer threads are faster.
+        threads: maximum number of threads (native only), by default all available cores. For a large world, the backend
+            measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
-        specialize: native and CUDA only. Compile kernels for the sizes of this model. The results are bit-identical.
-            True compiles at the start, which takes about ten seconds for a new model. False never compiles. By
-            default, the backend compiles in the background: on the CPU after 5 s of stepping, on the GPU for 256 or
-            more worlds.
+        specialize: compile kernels for the sizes of this model (native and CUDA only). The results are bit-identical.
+            True compiles at the start, which takes about ten seconds for a new model. False never compiles. By default,
+            the backend compiles in the background: on the CPU after 5 s of stepping, on the GPU for 256 or more worlds.
         fast: prefer speed. With dtype "float32", the direct solver also uses float32, and can lose about 3 digits. The
             CUDA backend uses fused multiply-add, so the results differ from the CPU by round-off.
 
@@ -145,7 +145,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
     @property
     def model(self) -> Model:
-        """The model. When you write a joint parameter, the simulation may add constraint rows to this model."""
+        """The model. Writing a joint parameter may add constraint rows to it."""
         return self.runtime.model
 
     @property
@@ -190,7 +190,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             self._advance(count, size)
 
     def _advance(self, n: int, size: float) -> None:
-        """Advance all worlds by ``n`` steps of ``size`` s. The samplers of recordings do not run."""
+        """Advance all worlds by ``n`` steps of ``size`` s, without samples for recordings."""
         runtime = self.runtime
         runtime.count(n)
         if not runtime.running:
@@ -237,15 +237,15 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         In worlds that have not run yet, :meth:`reset` returns to the projected velocities.
 
         Args:
-            hold: velocity signals or wildcards that keep their values (``joint.<label>.velocity``, or a body's
-                ``linear_velocity`` or ``angular_velocity``).
-            tolerance: largest error rate at which the report counts a joint as converged (m/s or rad/s).
+            hold: velocity signals or wildcards that keep their values: ``joint.<label>.velocity``, and
+                ``linear_velocity`` and ``angular_velocity`` of bodies.
+            tolerance: maximum error rate of a converged joint (m/s or rad/s).
 
         Returns:
             The error rates of every joint and coupling before and after the projection.
 
         Raises:
-            ModelError: a signal that is not a velocity, or a negative tolerance.
+            ModelError: a signal is not a velocity, or the tolerance is negative.
         """
         return assembling.project_velocities(self.runtime, hold, tolerance)
 
@@ -263,8 +263,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             worlds: as in :meth:`write`.
 
         Raises:
-            UnknownNameError: no such command.
-            ModelError: no such world, or a value does not fit.
+            UnknownNameError: the command does not exist.
+            ModelError: the world does not exist, or a value does not fit.
         """
         self._override.hold(values, chosen_worlds("Simulation.override", worlds, self.num_worlds))
 
@@ -279,14 +279,14 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
     @property
     def overridden(self) -> Array:
-        """Whether each command is overridden, (num_worlds, commands) in the order of ``model.controls``."""
+        """Mask (num_worlds, commands) of the overridden commands, in the order of ``model.controls``."""
         return self._override.held()
 
     @checks_old_names
     def contacts(self, worlds: Any = None) -> Contacts:
         """Return the contact points at the current time, with gaps, forces and modes. See :class:`Contacts`.
 
-        The contact forces come from a trial step, which does not change the state.
+        To compute the contact forces, the call runs a trial step, which does not change the state.
 
         Args:
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all.
@@ -295,7 +295,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             Arrays with one entry per contact point, sorted by world and pair, in the world frame and SI units.
 
         Raises:
-            ModelError: no such world.
+            ModelError: the world does not exist.
         """
         found = self.runtime.contacts()
         if worlds is None:
@@ -303,7 +303,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return found.select(np.isin(found.world, chosen_worlds("Simulation.contacts", worlds, self.num_worlds)))
 
     def sweep_residuals(self) -> Array:
-        """Run a trial step at the current time and return the convergence of the contact sweeps.
+        """Run a trial step (the state does not change), and return the convergence of the contact sweeps.
 
         Returns:
             Maximum change of an impulse in each sweep (num_worlds, iterations), N s. The values of skipped sweeps are
@@ -339,7 +339,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             (num_worlds,) or (num_worlds, ...).
 
         Raises:
-            UnknownNameError: no such signal. The message names similar signals.
+            UnknownNameError: the signal does not exist. The message names similar signals.
         """
         table = self._known(name, "sim.observe({!r})")
         signal = table[name]
@@ -361,21 +361,22 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             dtype: type of the array, "float64" or "float32".
 
         Returns:
-            An :class:`Observation`. Signals with ``forward=True`` in :meth:`signals` need one trial step per state.
+            An :class:`Observation`. Signals with ``forward=True`` in :meth:`signals` need an additional trial step,
+                which does not change the state.
 
         Raises:
-            UnknownNameError: no such signal. The message names similar signals.
+            UnknownNameError: the signal does not exist. The message names similar signals.
         """
         return Observation(self._part, self.runtime.signal_list(names), dtype)
 
     def command(self, names: str | Sequence[str]) -> Command:
         """Compile a list of labels or wildcards to a :class:`Command`, which writes all these commands at once.
 
-        A wildcard selects operator commands (``model.operator_commands``). If a wildcard matches no operator command,
-        it selects internal commands.
+        A wildcard selects operator commands (``model.operator_commands``), or internal commands if no operator command
+        matches.
 
         Raises:
-            UnknownNameError: no such command.
+            UnknownNameError: the command does not exist.
         """
         return Command(self._part, chosen_commands(self._part, names))
 
@@ -383,7 +384,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def write(self, name: str, value: Any, worlds: Any = None) -> None:
         """Write a signal or a parameter.
 
-        A write of a joint's velocity changes the velocities of the child and of all bodies attached to the child.
+        A joint velocity changes the velocities of the child and of all bodies attached to the child.
 
         Args:
             name: see :meth:`signals`.
@@ -391,7 +392,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             worlds: as in :meth:`write_state`.
 
         Raises:
-            UnknownNameError: no such signal.
+            UnknownNameError: the signal does not exist.
             ModelError: the signal is not writable, or the shape of the value does not fit.
         """
         self._known(name, "sim.write_state({{{!r}: value}})")
@@ -401,19 +402,19 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         """Write many signals at once: first poses and joint coordinates from parent to child, then velocities.
 
         A joint coordinate moves the child of the joint and all bodies attached to the child rigidly. Therefore, the
-        pose of the base and the joint coordinates define a posture. The velocities of the moved bodies rotate with the
-        bodies, unless you also write velocities. The order of ``values`` does not matter.
+        pose of the base and the joint coordinates define a posture. Without new velocities, the velocities of the moved
+        bodies rotate with the bodies. The order of ``values`` does not matter.
 
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
                 give an array (n,) or (worlds, n) with the values of all matching signals. The array may broadcast. The
-                CUDA backend neither checks arrays on the device nor copies them, except inertias, rope lengths, cone
-                limits, commands, internal states and parameters of block diagrams.
+                CUDA backend checks and copies arrays on the device only for inertias, rope lengths, cone limits,
+                commands, internal states and parameters of block diagrams.
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all. For a mask on the device,
                 ``values`` must include all worlds.
 
         Raises:
-            UnknownNameError: no such signal.
+            UnknownNameError: the signal does not exist.
             ModelError: a signal is not writable, or the shape of a value does not fit. If a value is invalid, all poses
                 stay unchanged.
         """
@@ -441,8 +442,6 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             compiled[key] = StateWriter(self._part, parts)
         return compiled[key]
 
-    # Reset, health.
-
     @checks_old_names
     def reset(self, worlds: Any = None, pose: str | None = None) -> None:
         """Reset the state, commands and latches of worlds to their initial values. Parameters do not change.
@@ -452,8 +451,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             pose: named posture (``ModelBuilder.add_pose``) that replaces the initial posture.
 
         Raises:
-            ModelError: no such world.
-            UnknownNameError: no such posture.
+            ModelError: the world does not exist.
+            UnknownNameError: the posture does not exist.
         """
         named = None if pose is None else self._pose(pose)
         if named is None and self.backend.memory.is_mask(worlds) and not switched(self.runtime):
@@ -493,7 +492,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.status
 
     def health_report(self) -> str:
-        """Return one line per problem of :meth:`status_flags` and world. Most lines also contain the fix."""
+        """Return one line for each problem of a world, see :meth:`status_flags`. Most lines also contain the fix."""
         reported = [*self.runtime.capacity.report(), *self.runtime.accuracy.report()]
         if not reported or self.runtime.quarantine.stopped.any():
             reported.insert(0, self.runtime.quarantine.report())

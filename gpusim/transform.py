@@ -109,7 +109,7 @@ class Transform:
         return Transform(rotations.matvec(rotations.matrix_from_quaternion(q), -self.position), q)
 
     def __mul__(self, other: Transform) -> Transform:
-        """Return the product of two transforms: ``(a * b).apply(x) == a.apply(b.apply(x))``."""
+        """Return the composition of two transforms: ``(a * b).apply(x) == a.apply(b.apply(x))``."""
         return Transform(self.apply(other.position), rotations.quaternion_product(self.rotation, other.rotation))
 
     def __eq__(self, other: object) -> bool:

@@ -15,17 +15,17 @@ Vector = Sequence[float] | npt.NDArray[Any]
 
 
 class Index(int):
-    """Index of a builder element: an ``int`` that also stores the kind of the element.
+    """Index of a builder element: an ``int`` that also stores the type of the element.
 
     Args:
         value: the index.
-        space: kind of element, such as "body" or "joint".
+        space: type of the element, such as "body" or "joint".
     """
 
     space: str
 
     def __new__(cls, value: int, space: str) -> Index:
-        """Return the index ``value`` of an element of the kind ``space``."""
+        """Return the index ``value`` of an element of the type ``space``."""
         index = super().__new__(cls, value)
         index.space = space
         return index

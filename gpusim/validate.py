@@ -40,7 +40,7 @@ def shortened(text: str) -> str:
 
 
 def _number_fix(name: str, value: Any) -> str:
-    """Return a hint for the error about a value that is not a number, such as text with a unit."""
+    """Return the hint for a value that is not a number, such as text with a unit."""
     start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*(.*)", value) if isinstance(value, str) else None
     if start is None:
         return f"give a number for {name}"
@@ -100,7 +100,7 @@ def count(element: str, name: str, value: Any, minimum: int = 1, maximum: int | 
 
 
 def index_space(element: str, name: str, index: Any, space: str, hint: str) -> None:
-    """Raise a ModelError if ``index`` is the index of an element whose kind is not ``space``."""
+    """Raise a ModelError if ``index`` is the index of an element of another type than ``space``."""
     if isinstance(index, Index) and index.space != space:
         article = "an" if index.space[0] in "aeiou" else "a"
         raise fail(element, f"{name} = {index} is the index of {article} {index.space}, not of a {space}", hint)
@@ -135,7 +135,7 @@ def up_to(element: str, name: str, value: float, longest_name: str, maximum: flo
 
 
 def name_list(element: str, given: str | Iterable[str], minimum: int = 0) -> list[str]:
-    """Return names or wildcards as a list.
+    """Return a name, a wildcard or a list of them as a list.
 
     Raises:
         ModelError: there are fewer than ``minimum`` names, or a value is not a name.
@@ -194,7 +194,7 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
 
 
 def array(element: str, value: Any) -> Array:
-    """Return a float64 copy of numbers of any shape, finite or not."""
+    """Return a float64 copy of an array of any shape. The numbers may be infinite or NaN."""
     try:
         if getattr(getattr(value, "dtype", None), "kind", "") == "c":  # NumPy would drop the imaginary part
             raise TypeError
@@ -255,8 +255,8 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
     """Return the inertia tensor of a body of ``mass`` kg (kg m2).
 
     Raises:
-        ModelError: as in :func:`inertia`, or a principal moment is below UNUSABLE times the moment of inertia of an
-            osmium ball of this mass.
+        ModelError: as in :func:`inertia`, or a principal moment is implausibly small: below UNUSABLE times the moment
+            of an osmium ball of this mass.
     """
     tensor = inertia(element, value)
     smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), min_moment(mass) / ROUND_OFF
@@ -275,8 +275,9 @@ def inertia(element: str, value: Any) -> Array:
     """Return the 3x3 inertia tensor (kg m2) from 3 (diagonal), 6 (xx, yy, zz, xy, xz, yz) or 3x3 numbers.
 
     Raises:
-        ModelError: wrong shape, or not a finite, symmetric, positive definite tensor below the maximum.
-            A principal moment must not exceed the sum of the other two moments, or be far below the largest moment.
+        ModelError: the shape is wrong, or the tensor is not finite, symmetric and positive definite, or above the
+            maximum. A principal moment must not exceed the sum of the other two moments, or be far below the largest
+            moment.
     """
     try:
         given = np.array(value, dtype=float)

@@ -142,7 +142,7 @@ class Browser:
 
 
 def wait_until(done: Callable[[], Any], what: str, work: Callable[[], None] = lambda: time.sleep(0.05)) -> None:
-    """Do some work until a condition holds."""
+    """Call ``work`` until ``done`` returns a true value."""
     end = time.monotonic() + PATIENCE
     while not done():
         assert time.monotonic() < end, f"waited {PATIENCE:g} s until {what}"

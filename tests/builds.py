@@ -1,4 +1,4 @@
-"""Compiler optimization for the tests."""
+"""Compiler optimization level for the tests."""
 
 from __future__ import annotations
 

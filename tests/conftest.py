@@ -52,6 +52,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _runs_numpy(item: pytest.Item) -> bool:
-    """Return whether a parameter of a test is the NumPy backend."""
+    """Return whether a test has the NumPy backend as parameter."""
     values = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
     return any(isinstance(value, str) and value == "numpy" for value in values)

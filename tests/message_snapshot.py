@@ -1,7 +1,7 @@
 """A pytest plugin that compares the messages that tests catch with `tests/messages.txt`.
 
 `pytest.raises` and `pytest.warns` record the messages of gpusim's errors and of each UserWarning, and the fixture `cli`
-records what commands print. The file lists the distinct messages of each test function.
+records what commands print. `tests/messages.txt` lists the distinct messages of each test function.
 
 `pytest --write-messages` replaces the entries of the tests that ran. `@pytest.mark.messages_vary` excludes a test whose
 messages differ between runs or machines.
@@ -23,12 +23,12 @@ Messages = dict[str, set[str]]
 
 
 def naming(words: str) -> str:
-    """Return a pattern for `match=`: the message contains every one of the words, in any order."""
+    """Return a pattern for `match=` that matches messages with all words, in any order."""
     return "(?s)^" + "".join(rf"(?=.*(?<![\w-])(?<!\d\.){re.escape(word)}(?!\w|\.\d))" for word in words.split())
 
 
 def names(message: str, words: str) -> bool:
-    """Return whether a message contains every one of the words."""
+    """Return whether a message contains all words."""
     return re.search(naming(words), message) is not None
 
 
@@ -58,7 +58,7 @@ def text_of(entries: Messages) -> str:
 
 
 def exists(root: Path, key: str) -> bool:
-    """Return whether the test file has the function."""
+    """Return whether the test function exists."""
     path, _, name = key.partition("::")
     file = root / path
     return file.is_file() and f"def {name.rpartition('::')[2]}(" in file.read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ def plain(message: str, folders: Iterable[str]) -> str:
 
 
 def compared(item: Any) -> bool:
-    """Return whether the messages of a test are compared. Most machines skip the marker `gpu`."""
+    """Return whether the messages of a test are compared."""
     return isinstance(item, pytest.Function) and not any(map(item.get_closest_marker, ("messages_vary", "gpu")))
 
 

@@ -38,7 +38,7 @@ MAX_WORLDS = 16
 class Offscreen(Closing):
     """Renderer that draws a model or a simulation into arrays, for films, tests and camera sensors.
 
-    Each picture shows the current state of the simulation. Equal states give bitwise identical pictures.
+    Each picture shows the current state of the simulation. Equal states give bit-identical pictures.
 
     Args:
         source: a Simulation, a MotionPlayer, or a Model. A MotionPlayer is drawn at ``MotionPlayer.time``. A Model is
@@ -48,7 +48,7 @@ class Offscreen(Closing):
         quality: "high", "medium", "software", or "auto" ("software" for a renderer on the CPU, else "high").
         max_worlds: maximum number of worlds to draw next to each other, starting with the first.
         worlds: indices or mask of the worlds to draw. ``worlds`` replaces ``max_worlds``.
-        overlays: name of one overlay, or names of several overlays (docs/guides/viewer.md).
+        overlays: name of an overlay, or list of names (docs/guides/viewer.md).
         glass: if True, draw a world shape as glass while it hides bodies. Depth and segmentation ignore glass shapes.
             With ``glass=False``, world shapes hide bodies.
         decoration: if True, also draw joints, springs, cylinders, posts, and solids for bodies without shapes and
@@ -60,7 +60,7 @@ class Offscreen(Closing):
     Attributes:
         worlds: indices of the worlds that are drawn.
         stage: stage with all drawn objects.
-        camera: camera of the next picture, before :meth:`follow` moves it with a body.
+        camera: camera of the next picture, without the motion of :meth:`follow`.
         timings: times for the overlay "profile".
         sketches: functions with the arguments Frame and Canvas (``gpusim.viewer.overlays``) that draw over the
             pictures.
@@ -186,8 +186,8 @@ class Offscreen(Closing):
     def depth(self) -> Array:
         """Return the depth of each pixel along the view axis, float32 (height, width), m, or inf without an object.
 
-        The picture includes planes of the model. The picture excludes the floor that the viewer adds, and objects with
-        an opacity below 0.5.
+        The depth image includes planes of the model. It excludes the floor that the viewer adds, and objects with an
+        opacity below 0.5.
         """
         from OpenGL import GL
 

@@ -47,8 +47,8 @@ def require_film_writer() -> None:
 class Film(Closing):
     """MP4 file (H.264), encoded frame by frame. :meth:`close` gives the file its final name.
 
-    If an error or Ctrl-C ends the ``with`` block, the file contains all frames before the error. Without frames, no
-    file remains.
+    If an error or Ctrl-C ends the ``with`` block, the file contains all earlier frames. Without frames, no file
+    remains.
 
     Args:
         path: path of the file, which must end in .mp4.

@@ -2,8 +2,8 @@
 
     python ci/bench/biped_valve.py [--only ["friction 5 N m" ...]] [--out biped_valve.json]
 
-Each case runs the scene's whole schedule on the native backend with one thread. The limits are the scene's checks, and
-three times real time as minimum speed. The exit code is 1 if a case misses a limit, except for cases in ``WEAKER``.
+Each case runs the scene's whole schedule on the native backend with one thread. A case must pass the scene's checks and
+run at least three times faster than real time. The exit code is 1 if a case fails that is not in ``WEAKER``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ WEAKER = ("friction 15 N m", "friction 20 N m", "110 degrees, radius 0.2 m, 10 m
 
 
 def run_case(changes: dict[str, Any]) -> dict[str, float]:
-    """Run a case, and return the results by column."""
+    """Run a case, and return its results by column."""
     changes = dict(changes)
     dt = changes.pop("dt", None)
     scene, values = load_scene("biped_valve", **changes), scene_values("biped_valve", **changes)
@@ -90,7 +90,7 @@ def run_case(changes: dict[str, Any]) -> dict[str, float]:
 
 
 def missed(figures: dict[str, float]) -> list[str]:
-    """Return the columns in which a case misses the limit."""
+    """Return the columns in which a case misses its limit."""
     return [key for key, (_, meets) in BARS.items() if not meets(figures[key])]
 
 

@@ -4,7 +4,7 @@
 
 Each case runs the scene's whole schedule on the native backend with one thread.
 
-In the cases "seeds", each world has a different random seed. The controller does not know the changes of a case. The
+The controller does not know the changes of a case. In the cases "seeds", each world has a different random seed. The
 exit code is 1 if a robot falls in a case that does not allow falls.
 """
 
@@ -56,7 +56,7 @@ FALLEN = 0.5
 
 
 def vary(sim: gpusim.Simulation, worlds: int) -> None:
-    """Vary the mass of each body. Multiply the friction of all shapes by one factor."""
+    """Vary the mass of each body, and the friction of all shapes by a common factor."""
     bodies, shapes = sim.model.labels("body"), sim.model.labels("shape")
     draws = np.array([np.random.default_rng(seed).uniform(-1.0, 1.0, len(bodies) + 1) for seed in range(worlds)])
     for k, body in enumerate(bodies):
@@ -68,7 +68,7 @@ def vary(sim: gpusim.Simulation, worlds: int) -> None:
 
 
 def run_case(changes: dict[str, Any], many: int) -> dict[str, Any]:
-    """Run a case. Return its results."""
+    """Run a case and return its results."""
     changes = dict(changes)
     dt, worlds = changes.pop("dt", None), many if changes.pop("worlds", False) else 1
     scene = load_scene("biped_walk", **changes)

@@ -1,4 +1,4 @@
-"""Run krt100m in real time with steps of 1 ms. Print a report in Markdown. The robot drives in a circle.
+"""Drive the robot krt100m in a circle in real time, and print a report in Markdown.
 
 python ci/bench/clock.py [--seconds 60] [--dt 1e-3] [--overrun catch_up] [--out clock.md]
 """

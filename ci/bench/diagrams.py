@@ -2,10 +2,10 @@
 
     python ci/bench/diagrams.py [--blocks 200] [--threads 1] [--steps 2000] [--out diagrams.md]
 
-The simulation samples the diagram in each step, with 1, 64 and 1024 worlds. The table has the median time of ten
-intervals.
+The simulation samples the diagram in each step, with 1, 64 and 1024 worlds. The table contains median times.
 
-The exit code is 1 if a step of one world takes more than 5 us on the native backend, or if the bits of a check differ.
+The exit code is 1 if a step of one world takes more than 5 us on the native backend, or if results are not
+bit-identical.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def states(sim: gpusim.Simulation, steps: int) -> dict[str, np.ndarray]:
 
 
 def same(a: dict[str, np.ndarray], b: dict[str, np.ndarray]) -> bool:
-    """Return whether two sets of arrays are bitwise identical."""
+    """Return whether two sets of arrays are bit-identical."""
     return all(a[name].tobytes() == b[name].tobytes() for name in a)
 
 
 def bits(diagram: Diagram, threads: int, steps: int = 400, worlds: int = 70) -> dict[str, bool]:
-    """Return a dict: name of a comparison -> whether its results are bitwise identical."""
+    """Return a dict: name of a comparison -> whether the results are bit-identical."""
     first = simulation(diagram, worlds, "native", threads)
     found = states(first, steps)
     host = states(simulation(diagram, worlds, "numpy", threads), steps)

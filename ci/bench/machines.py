@@ -5,12 +5,12 @@
 
 Each scene runs with its own settings on the native backend with one thread:
 
-* with its schedule: real-time factor, maximum joint gap and penetration, and energy balance (gpusim.EnergyAudit)
-* with random commands that jump every 0.5 to 3 s
-* in many worlds with different commands, with a comparison of some worlds with runs alone
+* with its schedule: real-time factor, maximum joint gap and penetration, and energy balance (gpusim.EnergyAudit) * with
+random commands that jump every 0.5 to 3 s * in many worlds with different commands, compared with separate runs of some
+worlds
 
-The script adds the results to the existing JSON file. The exit code is 1 if a world fails, if bits differ, or if the
-relative error of an energy balance is 1 % or more.
+The script adds the results to the existing JSON file. The exit code is 1 if a world fails, if results are not
+bit-identical, or if the relative error of an energy balance is 1 % or more.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def energy(name: str) -> dict[str, Any]:
 
 
 def moved(model: Model) -> list[Input]:
-    """Return the inputs of operators, without ``idle`` inputs."""
+    """Return the operator inputs, without ``idle`` inputs."""
     return [item for item in command_inputs(model).values() if not item.idle]
 
 
@@ -94,7 +94,7 @@ class Operator:
         self.next = np.zeros(len(self.inputs))
 
     def write(self) -> None:
-        """Write a new random value to every command that is due for a change."""
+        """Write new random values to all commands that are due for a change."""
         for k, item in enumerate(self.inputs):
             if float(self.sim.time) < self.next[k]:
                 continue
@@ -123,7 +123,7 @@ def run_random_commands(name: str, minutes: float) -> dict[str, Any]:
 
 
 def compare_with_single_runs(name: str, worlds: int, steps: int = 25) -> dict[str, Any]:
-    """Return whether worlds have the same bits in a run together and in runs alone."""
+    """Return whether the results of many worlds and of separate runs are bit-identical."""
     scene = load_scene(name)
     inputs = moved(scene.builder.finalize())
     random = np.random.default_rng(3)

@@ -1,4 +1,4 @@
-"""Drop robots of other projects from 10 cm above the ground, and write a table of the results.
+"""Drop robots of other projects from a height of 10 cm, and write a table of the results.
 
     python ci/bench/robots.py DIR [DIR ...] [--only go2 --only icub] [--seconds 10] [--limit 60] [--out robots.json]
 
@@ -82,7 +82,7 @@ LOOK = 0.01
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the robots and cases that the arguments select. Return the exit code."""
+    """Run the selected robots and cases. Return the exit code."""
     options = _parser().parse_args(arguments)
     warnings.simplefilter("ignore")
     results = json.loads(options.out.read_text())["results"] if options.out.exists() else {}
@@ -166,7 +166,7 @@ def drop(model: Model, dt: float, solver: str, seconds: float, limit: float) -> 
 
 
 def look(sim: gpusim.Simulation, seen: dict[str, Any], looks: int, energy: float) -> float:
-    """Update the maximum values in ``seen``. Return the minimum total energy so far (J)."""
+    """Update the maximum values in ``seen``, and return the minimum total energy so far (J)."""
     velocities = sim.state.arrays["linear_velocity"][0].astype(float)
     speed = float(np.linalg.norm(velocities, axis=1).max())
     seen["speed"] = max(seen["speed"], speed)
@@ -204,7 +204,7 @@ def table(results: dict[str, dict[str, Any]]) -> str:
 
 
 def cell(result: dict[str, Any] | None) -> str:
-    """Return a cell: maximum speed after the fall, maximum joint gap, and time per step."""
+    """Return a table cell: maximum speed after the fall, maximum joint gap, and time per step."""
     if result is None:
         return ""
     reported = [f"{result['late']:.2g}", f"{1e3 * result['gap']:.2g}"]

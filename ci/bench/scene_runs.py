@@ -1,4 +1,4 @@
-"""Shared functions for tables of single scenes: a timed run, and the format of numbers."""
+"""Shared functions for tables of single scenes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def timed_run(scene: Scene, sim: gpusim.Simulation, greatest: str) -> tuple[dict
 
 
 def steps_of(scene: Scene, sim: gpusim.Simulation) -> int:
-    """Return the number of steps of a whole run. The last step begins at the end of the schedule."""
+    """Return the number of steps of a whole run, up to a last step that begins at the end of the schedule."""
     return round(scene.duration / sim.config.dt) + 1
 
 

@@ -1,4 +1,4 @@
-"""Hooks of the documentation site that replace Sphinx roles in docstrings by code, because the site uses Markdown."""
+"""Hooks of the documentation site that replace Sphinx roles in docstrings by Markdown code."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _ROLE = re.compile(r":(?:py:)?(?:func|class|meth|mod|attr|data|obj|exc):<code>~?
 
 
 def on_page_content(html: str, **_: Any) -> str:
-    """Remove Sphinx roles in front of code, which the Markdown converter does not know."""
+    """Remove Sphinx roles in front of code."""
     return _ROLE.sub(r"<code>\1</code>", html)

@@ -79,7 +79,7 @@ def builder() -> str:
 
 
 def _sample() -> gpusim.Simulation:
-    """Return a small model that has every kind of element, but only one actuator."""
+    """Return a small model with all types of elements except actuators, and with one actuator."""
     b = gpusim.ModelBuilder()
     ground = b.add_shape_plane(-1, label="ground")
     body, other = (b.add_body(1.0, (1, 1, 1), label=name) for name in ("BODY", "other"))

@@ -1,9 +1,9 @@
-"""Make the film of the README, docs/gallery/film.webp: three scenes in sequence. The script needs no screen and no GPU.
+"""Make the film of the README, docs/gallery/film.webp, without a screen or a GPU. It shows three scenes in sequence.
 
     python ci/docs/make_film.py [--out FILE.webp] [--fps 20] [--size 480x270] [--quality 60]
 
 ``gpusim render`` (``pip install "gpusim[video]"``) renders each scene into a temporary MP4 file. The script takes some
-minutes on two cores. The script fails if the film would be larger than 4 MB.
+minutes on two cores. It fails if the film would be larger than 4 MB.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     python ci/docs/robot_pictures.py --models DIR [--only WORD] [--write docs/gallery/robots]
 
-``DIR`` is a folder with the packages of ``ROBOTS``, for example made by ``pip install --target DIR mjlab robosuite
-...``. The script adds a light, a sky or a floor if the file of a robot has none. Both programs use the same pose,
-camera and size. Each sheet shows several robots: gpusim's picture on the left, and MuJoCo's on the right. Without
-``--write``, the script writes the sheets to the current folder. With ``MUJOCO_GL=egl``, MuJoCo needs no screen.
+``DIR`` is a folder with the packages of ``ROBOTS``, for example from ``pip install --target DIR mjlab robosuite ...``.
+The script adds missing lights, skies and floors to the robot files. Both programs use the same pose, camera and size.
+Each sheet shows several robots: gpusim's picture on the left, and MuJoCo's on the right. Without ``--write``, the
+script writes the sheets to the current folder. With ``MUJOCO_GL=egl``, MuJoCo needs no screen.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def mujoco_picture(model: Any, seen: PinholeCamera, keyframe: bool) -> Array:
 
 
 def sheet(rows: list[tuple[str, Array, Array]]) -> Any:
-    """Return a picture with two robots in each row, and the robot's name below its two pictures."""
+    """Return a picture with two robots in each row. The name of a robot is below its two pictures."""
     from PIL import Image, ImageDraw
 
     gap, text = 8, 22
@@ -158,7 +158,7 @@ def sheet(rows: list[tuple[str, Array, Array]]) -> Any:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Draw all robots, or those whose names contain a word."""
+    """Draw all robots, or only robots with the given word in their names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--models", type=Path, required=True, help="folder with the packages")
     parser.add_argument("--only", default="", help="draw robots whose names contain this")

@@ -1,1 +1,1 @@
-"""The workloads of ``gpusim bench`` in other simulators (peers): ``python ci/peers``."""
+"""Benchmark workloads of ``gpusim bench`` in other simulators (peers): ``python ci/peers``."""

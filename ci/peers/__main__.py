@@ -2,8 +2,7 @@
 
     python ci/peers [WORKLOAD ...] [--backend native] [--dtype float32] [--threads 1] [--quick] [--json FILE.json]
 
-The program prints gpusim's tables, and then the tables of the other simulators. Without names, the program runs all
-workloads in gpusim, and the default workloads in the other simulators.
+Without names, the program runs all workloads in gpusim, and the default workloads in the other simulators.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from gpusim.output_files import check_output_file  # noqa: E402
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the workloads that the arguments select and return the exit code."""
+    """Run the selected workloads and return the exit code."""
     parsed = _parser().parse_args(arguments)
     options = Options(parsed.backend, parsed.dtype, parsed.threads, parsed.quick)
     try:

@@ -1,4 +1,4 @@
-"""Shared helpers for MJCF texts of benchmarks: head and end of a model, and the format of numbers."""
+"""Shared helpers for MJCF texts of benchmarks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def mjcf_text(bodies: str, elements: str, dt: float, options: str = "") -> str:
 
     Args:
         bodies: contents of ``<worldbody>``.
-        elements: further elements: tendons, actuators.
+        elements: further elements, such as tendons and actuators.
         dt: step size (s).
         options: attributes of ``<option>``, in addition to time step and gravity.
     """

@@ -1,4 +1,4 @@
-"""The mechanisms of :mod:`ci.peers.peer_models` in MuJoCo on the CPU, and in MuJoCo Warp on a GPU."""
+"""Benchmark mechanisms (:mod:`ci.peers.peer_models`) in MuJoCo on the CPU, and in MuJoCo Warp on a GPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ READY = 16
 
 
 def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """Yield benchmark cases with one world, and with many worlds on all threads."""
+    """Yield benchmark cases of MuJoCo with one world, and with many worlds on all threads."""
     import mujoco
     from mujoco import rollout
 
@@ -40,7 +40,7 @@ def mujoco(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
 
 
 def settled(peer: PeerModel, model: Any) -> Any:
-    """Return MuJoCo's data of a model after it has settled, or in its initial state."""
+    """Return MuJoCo's data of a model at rest. Cases with random commands start in the initial state."""
     import mujoco
 
     data = mujoco.MjData(model)
@@ -50,7 +50,7 @@ def settled(peer: PeerModel, model: Any) -> Any:
 
 
 def fallen(peer: PeerModel, advance: Callable[[int], None]) -> Callable[[int], None]:
-    """Settle the worlds if the case has random commands. Return ``advance``."""
+    """Let the worlds come to rest if the case has random commands. Return ``advance``."""
     if peer.hold:
         advance(peer.settle)
     return advance
@@ -107,14 +107,14 @@ def _rollout(roll: Any, model: Any, states: Any, threads: int, peer: PeerModel) 
 
 
 def _commands(peer: PeerModel, worlds: int, count: int) -> Iterator[Any]:
-    """Yield random commands of all worlds, (worlds, count), the same in every run."""
+    """Yield random commands (worlds, count). The commands are the same in every run."""
     rng = np.random.default_rng(0)
     while True:
         yield rng.uniform(-peer.commands, peer.commands, (worlds, count))
 
 
 def mujoco_warp(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """Yield cases that run CUDA graphs of one step.
+    """Yield cases of MuJoCo Warp, as CUDA graphs of one step.
 
     MuJoCo Warp has no PGS solver, so models with PGS use Newton.
     """

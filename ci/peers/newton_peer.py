@@ -1,4 +1,4 @@
-"""The mechanisms of :mod:`ci.peers.peer_models` in the simulator Newton, with its MuJoCo solver on a GPU."""
+"""Benchmark mechanisms (:mod:`ci.peers.peer_models`) in the simulator Newton, with its MuJoCo solver on a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STEPS = 2
 
 
 def newton(options: Options, models: Sequence[PeerModel]) -> Iterator[PeerCase]:
-    """Yield cases that run CUDA graphs of two steps, with the most worlds first."""
+    """Yield cases of Newton, as CUDA graphs of two steps. Cases with many worlds come first."""
     import warp
 
     if not warp.is_cuda_available():
@@ -34,7 +34,7 @@ def _reads(peer: PeerModel) -> bool:
 
 
 def _steps(peer: PeerModel, worlds: int) -> Callable[[int], None]:
-    """Settle many worlds, and return a function that steps the worlds."""
+    """Return a function that steps many worlds, after the worlds have come to rest."""
     import mujoco
     import warp
 

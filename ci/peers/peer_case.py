@@ -22,7 +22,7 @@ class PeerRecord:
         peer, version: name and version of the package.
         case, worlds: the case that ran.
         step_us, spread, world_steps: as in ``runner.Record``.
-        note: settings, or the reason if the case has no results.
+        note: settings, or the reason for missing results.
         extra: additional results of the case. For a pile, ``extra`` contains the results of ``piles.figures``.
     """
 
@@ -47,7 +47,7 @@ class PeerCase:
 
     Attributes:
         name, worlds: name of the mechanism and number of copies.
-        advance: ``advance(n)`` runs n steps of all worlds and waits for them.
+        advance: function ``advance(n)`` that runs n steps of all worlds and waits for their end.
         note: settings as text for the table.
         batch: minimum number of steps per call.
         figures: function ``figures(step_us)`` that returns additional results after the measurement.
@@ -70,11 +70,11 @@ class PeerModel:
     Attributes:
         workload, name: workload and name of the corresponding case.
         text: MJCF.
-        commands: maximum absolute value of the random commands. Every world has different commands. The commands are
-            constant, or change after every ``hold`` steps.
+        commands: maximum absolute value of the random commands. Every world has different commands. They are constant,
+            or change after every ``hold`` steps.
         settle, restart, hold: as in ``workloads.Case``.
-        capacities: capacities of ``mujoco_warp`` for contacts and constraint rows per world. Default: ``mujoco_warp``
-            chooses the capacities.
+        capacities: capacities of ``mujoco_warp`` for contacts and constraint rows per world, by default chosen by
+            ``mujoco_warp``.
         note: integrator and solver, if they are not MuJoCo's defaults.
     """
 

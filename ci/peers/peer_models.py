@@ -1,7 +1,6 @@
-"""The mechanisms of the workloads as MJCF.
+"""Benchmark mechanisms as MJCF.
 
-The benchmarks compare the time of a step of the same mechanism with the same step size. The accuracy of the simulators
-may differ.
+The benchmarks compare the times for a step of the same size. The accuracy of the simulators may differ.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def chain_mjcf() -> str:
 
 
 def boom_mjcf() -> str:
-    """Return the MJCF of a boom like that of scene boom_crane, lifted by a pneumatic cylinder."""
+    """Return the MJCF of a boom that a pneumatic cylinder lifts, similar to the scene boom_crane."""
     length, boom, tip = 3.0, 300.0, 500.0
     center = (0.5 * boom + tip) * length / (boom + tip)
     across = (boom / 3.0 + tip) * length**2 - (boom + tip) * center**2

@@ -26,7 +26,7 @@ def run_peers(
     Args:
         options: settings of the benchmarks.
         names: workloads to run, or empty for the default workloads.
-        enough: function to call before each case. If it returns True, skip the remaining cases.
+        enough: function to call before each case. If it returns True, the remaining cases are skipped.
     """
     records: list[PeerRecord] = []
     models = peer_models(names)
@@ -45,7 +45,7 @@ def run_peers(
 
 
 def reported_once(records: Iterable[PeerRecord]) -> list[PeerRecord]:
-    """Return the records, and one final line for each peer that is not installed."""
+    """Return the records. Peers that are not installed have one final record each."""
     every = list(records)
     found = {record.peer: record for record in every if record.note == NOT_INSTALLED}
     return [record for record in every if record.note != NOT_INSTALLED] + list(found.values())

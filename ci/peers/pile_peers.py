@@ -1,7 +1,7 @@
-"""The pile of boxes of :mod:`gpusim.bench.piles` in other simulators: same poses, masses, friction and step size.
+"""The pile of boxes of :mod:`gpusim.bench.piles` in other simulators.
 
-A less accurate pile takes less time. The table therefore also contains the residual penetration and motion, from the
-contacts and velocities of each simulator.
+Poses, masses, friction and step size are the same. Less accurate simulations are faster, so the table also contains the
+residual penetration and motion.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def rapier3d(options: Options, objects: Heap) -> Iterator[PeerCase]:
 
 
 def _rapier_stages(world: Any) -> dict[str, float]:
-    """Return the shares of a step that Rapier spends on collisions and on solving."""
+    """Return the fractions of a step that Rapier spends on collisions and on solving."""
     spent = np.zeros(3)
     for _ in range(PROFILED):
         world.step()

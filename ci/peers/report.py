@@ -53,7 +53,7 @@ def _boxes(case: str) -> str:
 
 
 def share_lines(peers: Sequence[PeerRecord]) -> list[str]:
-    """Return one line for each peer that reports the shares of a step."""
+    """Return one line for each peer that reports the fractions of a step."""
     lines = []
     for peer in peers:
         parts = {name: peer.extra.get(f"{name}_share", 0.0) for name in ("collide", "solve")}

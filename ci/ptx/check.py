@@ -1,10 +1,10 @@
-"""Run small models with the kernels' PTX on the CPU. Check every memory access, and compare the bits with native.
+"""Run the kernels' PTX on the CPU for small models. Check all memory accesses, and compare with the native backend.
 
     python ci/ptx/check.py [--only robot] [--all] [--arch compute_100] [--nvrtc 13] [--seed 2] [--jobs 2] [--list]
 
 The script reports races, reads of unwritten memory, accesses out of bounds and barriers that not all threads reach. A
 report contains the source lines. Threads and blocks run in random order, and new memory contains 0xff. The user's cache
-folder keeps the compiled files. The exit code is 1 if the script finds a fault, or if the bits of the state differ. The
+folder keeps the compiled files. The exit code is 1 if the script finds a fault, or if states are not bit-identical. The
 script needs NVRTC, a C++ compiler, Linux and x86-64, but no GPU.
 """
 
@@ -62,7 +62,7 @@ KNOWN = {
 
 @dataclass(frozen=True)
 class Case:
-    """A model and the build that runs it."""
+    """A model and the kernel build that runs the model."""
 
     model: str
     launch: str
@@ -83,8 +83,8 @@ class Result:
     """Result of one case.
 
     Attributes:
-        differing: names of arrays and signals with other bits than native.
-        missed: flags that the last step should have set but did not.
+        differing: names of arrays and signals that are not bit-identical to the native backend.
+        missed: expected flags that the last step has not set.
         findings: findings of the executor's checks.
         contacts: number of contact points at the end, to prove that the case had contacts.
     """
@@ -154,9 +154,9 @@ def run_case(
 
 @contextmanager
 def _shared_builds() -> Iterator[None]:
-    """Let all models of a launch, solver and number type share a build, because compilation takes most of the time.
+    """Share one build between all models with the same launch, solver and number type, to save compile time.
 
-    Specialized builds need the true sizes, so they are not shared.
+    Specialized builds are not shared.
     """
 
     def general(main: str, real: Any, stored: Any, sizes: dict[str, int], *more: Any) -> Variant:
@@ -176,7 +176,7 @@ def _shared_builds() -> Iterator[None]:
 
 
 def _linked(case: Case) -> bool:
-    """Return whether a case is linked from parts."""
+    """Return whether the kernels of a case are linked from separately compiled parts."""
     return (case.launch == "fused") == (case.dtype == "float32")
 
 
@@ -202,7 +202,7 @@ def _flag(native: Simulation, name: str) -> bool:
 
 
 def _prepare(sim: Simulation, lanes: int) -> None:
-    """Set the number of threads per world, and fill the slabs with invalid values."""
+    """Set the number of threads per world, and mark the slabs (buffers of the worlds) as unwritten."""
     backend: Any = sim.backend
     backend._processors = PROCESSORS
     block = max(lanes, 2 * TILE)
@@ -218,7 +218,7 @@ def _prepare(sim: Simulation, lanes: int) -> None:
 
 
 def _run(cuda: Simulation, native: Simulation, steps: int, result: Result) -> None:
-    """Run steps in three calls, and compare the state."""
+    """Run steps in three calls, and compare the states of both backends."""
     for n in (1, 1, steps - 2):
         for sim in (cuda, native):
             sim.step(n)
@@ -247,9 +247,9 @@ def _interfere(sim: Simulation) -> None:
 
 
 def cases(every: bool = False) -> Iterator[Case]:
-    """Yield models with their usual builds, or with all builds if ``every`` is True.
+    """Yield models with their usual kernel builds, or with all builds if ``every`` is True.
 
-    Cases of one build are not consecutive, so that two processes can compile two builds.
+    Consecutive cases have different builds, so that two processes can compile two builds.
     """
     for model, run in MODELS.items():
         for build in ALL_BUILDS:

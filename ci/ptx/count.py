@@ -1,15 +1,14 @@
-"""Count the instructions, memory accesses and executed code of a step on a GPU, from the kernels' PTX.
+"""Count the instructions and memory accesses of a step on a GPU, from the kernels' PTX.
 
     python ci/ptx/count.py [CASE ...] [--card h200] [--limits] [--functions 20] [--list]
 
 The worlds fill one warp. Each world has as many threads as in a run of 8192 worlds on an H200. The script counts for a
 step of one world:
 
-* PTX instructions of all threads, and of warps. The ratio of both counts is the mean number of active threads.
-* Number of instructions that run at least once.
-* Requests of warps to global memory, in 128-byte lines and 32-byte sectors, and shared memory accesses.
-* Bytes that a cache of a given size fetches. The cache replaces the least recently used line.
-* Lower bounds of the time (ns) on a GPU with 8192 worlds.
+* PTX instructions of all threads, and of warps. The ratio of both counts is the mean number of active threads per warp.
+* Number of instructions that run at least once. * Requests of warps to global memory, in 128-byte lines and 32-byte
+sectors, and shared memory accesses. * Bytes that a cache (least recently used) of a given size fetches. * Lower bounds
+of the time (ns) on a GPU with 8192 worlds.
 
 ``ci/kernel_limits.json`` contains limits for the counts of LIMITED cases. ``--limits`` rewrites the file. The exit code
 is 1 if a count exceeds its limit.
@@ -82,8 +81,8 @@ class Counts:
 
     Attributes:
         figures: counts by name.
-        shares: percentage of warp instructions by kind of instruction (see :func:`kind_of`).
-        functions: numbers of warp instructions and of global memory lines by function. The largest sums come first.
+        shares: percentage of warp instructions by instruction type (see :func:`kind_of`).
+        functions: numbers of warp instructions and of global memory lines by function, largest sums first.
     """
 
     case: str
@@ -93,7 +92,7 @@ class Counts:
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of an instruction from its name: fp64, fp32, memory, control or integer."""
+    """Return the type of an instruction from its name: fp64, fp32, memory, control or integer."""
     opcode = name.split(".")[0]
     if opcode in _MEMORY:
         return "memory"
@@ -115,7 +114,7 @@ class CountedModules:
         self.loaded: list[tuple[Module, list[tuple[str, BasicBlock]]]] = []
 
     def load(self, *parts: device.Part) -> Module:
-        """Replace ``device.load_module``. Only modules with the kernels of a step get counters."""
+        """Load modules in the same way as ``device.load_module``. Modules with the kernels of a step get counters."""
         steps = any(main.startswith(("fused", "staged")) for main, *_ in parts)
         texts = [device.make_ptx(*part) for part in parts]
         module = Module(build(*texts, counted=steps))
@@ -165,7 +164,7 @@ def _on_executor(modules: CountedModules, shape: Any) -> Iterator[None]:
 
 
 def count_case(name: str) -> Counts:
-    """Run two steps, and count only the second, because the first fills the caches.
+    """Run two steps, and count only the second step, which has warm caches.
 
     Args:
         name: key of CASES.
@@ -196,7 +195,7 @@ def count_case(name: str) -> Counts:
 
 
 def same_bits(cuda: Simulation, native: Simulation) -> None:
-    """Raise RuntimeError if the bits of the two states differ, because the counts would then be wrong."""
+    """Raise RuntimeError if the two states are not bit-identical, because the counts would be wrong."""
     states = [sim.state.variables() for sim in (cuda, native)]
     wrong = [name for name, array in states[0].items() if array.tobytes() != states[1][name].tobytes()]
     if wrong:
@@ -209,7 +208,7 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     Args:
         name: name of the case.
         modules: all modules whose kernels were launched.
-        worlds: number of worlds, or of steps of one world. The function divides the counts by ``worlds``.
+        worlds: divisor of the counts: number of worlds, or number of steps of one world.
     """
     counts, kinds, functions, lines = Counts(name), Counter[str](), Counter[str](), Counter[str]()
     memory = [0] * (3 * TRAFFIC + len(modules.caches))
@@ -249,7 +248,7 @@ def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
 
 
 def bounds(counts: Counts, card: Card) -> dict[str, float]:
-    """Return lower bounds for the time of a step of one world (ns), if many worlds use the whole GPU."""
+    """Return lower bounds for the time per step and world (ns), for many worlds that use the whole GPU."""
     warp = counts.figures["warp instructions"]
     cycles = {
         "issue": warp * MACHINE_CODE / SCHEDULERS,

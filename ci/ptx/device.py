@@ -1,6 +1,6 @@
-"""Imitate CuPy for ``backend="cuda"``. The executor's memory contains the device arrays, and the executor runs the PTX.
+"""Replacement for CuPy, so that ``backend="cuda"`` runs on the executor.
 
-Only arrays and kernels differ from tests/unit/fake_cupy.py. The executor also finds accesses to freed arrays.
+All parts except arrays and kernels are from tests/unit/fake_cupy.py. The executor also finds accesses to freed arrays.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class RawModule:
 
 
 def load_module(*parts: Part) -> Module:
-    """Return the kernels of a source, or of several linked sources. Compile sources that are not in the cache."""
+    """Return the kernels of a source, or of several linked sources. Compile sources that are missing in the cache."""
     module = Module(build(*(make_ptx(*part) for part in parts)))
     module.load_tables(_permanent_copy)
     return module
@@ -197,8 +197,8 @@ def installed(
         linked: compile contact detection as a separate part, and link the parts.
         virtual: architecture of the PTX.
         major: major version of NVRTC.
-        fault: deliberate fault, to test the checks: name of a source, a text that occurs once in this source, and its
-            replacement.
+        fault: deliberate fault, to test the checks. It contains the name of a source, a text that occurs once in this
+            source, and the replacement.
     """
     cupy = SimpleNamespace(
         asarray=device_array,

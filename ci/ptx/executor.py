@@ -1,7 +1,6 @@
 """Compile sources to PTX and PTX to CPU libraries, and launch their kernels.
 
-The user's cache folder keeps PTX and libraries under a digest of all inputs. Each process has one executor. All modules
-share the memory of the executor.
+The user's cache folder keeps PTX and libraries. Each process has one executor, and all modules share its memory.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _NO_SITE, _MAX_FINDINGS, _ROW = 0xFFFFFFFF, 4096, 8
 
 
 def why_not(major: int = NVRTC_MAJOR) -> str:
-    """Return the reason if this computer cannot run PTX of this version of NVRTC, else an empty string."""
+    """Return the reason why this computer cannot run PTX of this NVRTC version, or an empty string."""
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         return "ci/ptx/executor.cpp switches between threads with code for Linux on x86-64"
     try:
@@ -101,7 +100,7 @@ def make_ptx(
 
 
 def _library(inputs: list[str], text: Callable[[], str]) -> Path:
-    """Return a shared library of C++ that includes executor.hpp.
+    """Return a shared library from C++ code that includes executor.hpp.
 
     Raises:
         CompileError: no compiler, or an error in the text.
@@ -140,7 +139,7 @@ def build(*parts: str, counted: bool = False) -> Path:
 
 @dataclass(frozen=True)
 class Finding:
-    """Finding of the executor's checks, for one pair of source lines.
+    """Fault that the executor has found, for one pair of source lines.
 
     Attributes:
         kind: kind of the finding, see KINDS.
@@ -211,12 +210,12 @@ class Executor:
         return len(self._modules) - 1
 
     def launch(self, number: int, kernel: Any, grid: int, block: int, shared: int, params: bytes) -> bool:
-        """Run a kernel of a module. Return False if a block needs too many threads or too much shared memory."""
+        """Run a kernel of a module, or return False if a block needs too many threads or too much shared memory."""
         at = ctypes.c_char_p(params)
         return bool(self._library.ptx_launch(number, ctypes.byref(kernel), grid, block, shared, at))
 
     def count(self, number: int, blocks: int, sites: int, threads: int, caches: Sequence[int]) -> None:
-        """Start counting in the launches of a module that is built with counters.
+        """Start counting in the launches of a module with counters.
 
         Args:
             number: number of the module.
@@ -305,7 +304,7 @@ class Module:
     def load_tables(self, store: Callable[[bytes], int]) -> None:
         """Set the device address of every initialized array in global memory.
 
-        ``store`` returns the address for the bytes.
+        ``store`` is a function that stores bytes and returns their address.
         """
         table = ctypes.cast(self._library.ptx_tables, ctypes.POINTER(_Table))
         for k in itertools.count():

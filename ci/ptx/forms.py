@@ -1,9 +1,9 @@
-"""Allowed instructions in the kernels' PTX: instructions with the same result on every machine.
+"""Allowed instructions in the kernels' PTX. They have the same result on every machine.
 
-Sums, products, quotients and roots have ``.rn``. IEEE 754 defines the rounding ``.rn``, and ptxas does not fuse
-instructions with ``.rn``. PTX does not define which of two zeros ``max`` and ``min`` return. No instruction exchanges
-data between the threads of a warp. Every call names its target. NVRTC 12 writes the same PTX for all architectures
-before sm_100, except for ``.target``.
+Sums, products, quotients and roots need ``.rn``: IEEE 754 defines this rounding, and ptxas does not fuse such
+instructions. If both operands of ``max`` or ``min`` can be zero, the result may only be compared, because PTX does not
+define the sign of zero. Instructions must not exchange data between the threads of a warp, and every call must name its
+target. NVRTC 12 writes the same PTX for all architectures before sm_100, except for ``.target``.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Fault(NamedTuple):
 
 @cache
 def why_not(name: str) -> str:
-    """Return the reason if an instruction of this name is not allowed, else an empty string."""
+    """Return the reason why an instruction of this name is forbidden, or an empty string."""
     opcode, _, modifiers = name.partition(".")
     if re.fullmatch(_ALLOWED.get(opcode, "(?!)"), modifiers):
         return ""
@@ -98,7 +98,7 @@ def why_not(name: str) -> str:
 
 
 def check_forms(module: Module, outer: Collection[str] = ()) -> list[Fault]:
-    """Return the instructions of a module that are not allowed. ``outer``: functions linked from other modules."""
+    """Return the forbidden instructions of a module. ``outer`` contains functions linked from other modules."""
     faults = []
     for function in module.functions.values():
         for s in function.instructions():
@@ -117,7 +117,7 @@ def _is_min_or_max(s: Instruction) -> bool:
 
 
 def _only_compared(function: Function, s: Instruction) -> bool:
-    """Return whether only comparisons read the result of an instruction."""
+    """Return whether all instructions that read the result of ``s`` are comparisons."""
     waiting, seen, compared = [_written(s)], set(), False
     while waiting:
         register = waiting.pop()

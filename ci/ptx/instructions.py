@@ -1,7 +1,7 @@
 """Translate single PTX instructions to C++.
 
-A register becomes a variable. A floating-point instruction becomes the C++ operation with the same IEEE result, without
-contraction. Integer operations use unsigned types.
+A register becomes a variable. A floating-point instruction becomes a C++ operation with the same IEEE result. Integer
+operations use unsigned types.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Instructions(ABC):
 
     @abstractmethod
     def site(self) -> int:
-        """Return the site of the instruction: a number that identifies its source line."""
+        """Return the number (site) that identifies the instruction's source line."""
 
     @abstractmethod
     def param_address(self, name: str) -> str:
@@ -164,7 +164,7 @@ class Instructions(ABC):
         return self.assign(to, self.operand(source, "u64"), "u64")
 
     def _space(self, m: list[str]) -> tuple[str, int, str]:
-        """Return space, number of elements and type of a load or store."""
+        """Return memory space, number of elements and type of a load or store."""
         space = m[0] if m[0] in _SPACES else "generic"
         return space, next((int(x[1:]) for x in m if x in ("v2", "v4")), 1), m[-1]
 

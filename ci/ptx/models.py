@@ -53,7 +53,7 @@ def pile() -> ModelBuilder:
 
 
 def grid() -> ModelBuilder:
-    """Return enough balls for the broad phase to use its grid."""
+    """Return enough balls for the broad phase to use a grid."""
     b = ModelBuilder()
     for k in range(GRID_SHAPES):
         spacing = 0.19 if k < 6 else 0.5
@@ -63,7 +63,7 @@ def grid() -> ModelBuilder:
 
 
 def rays() -> ModelBuilder:
-    """Return a falling ray sensor, with a shape of every kind around it."""
+    """Return a falling ray sensor that is surrounded by all types of shapes."""
     b = ModelBuilder()
     b.add_shape_plane(-1, xform=Transform((0.0, 0.0, -1.0)))
     b.add_shape_height_field(-1, [[0.0, 0.1, 0.0], [0.2, 0.0, 0.1]], spacing=(2.0, 4.0), xform=Transform((0, 0, -0.8)))
@@ -111,9 +111,9 @@ class Run:
     Attributes:
         dt: step size (s).
         max_pairs: capacity of the pair buffer.
-        builds: launches, solvers and number types that run without ``--all``. None: the usual builds.
-        sets_flags: flags of worlds that the last step must set with the direct solver. A flag proves that a part of the
-            schedule has run.
+        builds: launches, solvers and number types that run without ``--all``, or None for the usual builds.
+        sets_flags: world flags that the last step must set with the direct solver. They prove that certain stages have
+            run.
     """
 
     build: Callable[[], ModelBuilder]

@@ -1,6 +1,6 @@
-"""Read the text of a PTX module as data: functions, their parameters, registers, local memory and statements.
+"""Reader of PTX modules: functions with parameters, registers, local memory and statements.
 
-The reader accepts the PTX of NVRTC, and rejects unknown forms. The reader does not repeat the checks of ptxas.
+The reader accepts the PTX of NVRTC, and rejects unknown forms. All other checks are left to ptxas.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from gpusim.errors import GpusimError
 
 
 class PtxError(GpusimError):
-    """Error for PTX of a form that the reader or the translator does not know."""
+    """Error for PTX that the reader or the translator does not know."""
 
 
 class Param(NamedTuple):
-    """A parameter, result, call argument or local array: size and alignment in bytes."""
+    """Size and alignment (bytes) of a parameter, result, call argument or local array."""
 
     name: str
     size: int
@@ -77,7 +77,7 @@ class Function:
     """A function with a body. An entry is a kernel.
 
     Attributes:
-        registers: types of registers by prefix, ``{"%fd": "f64"}``, and by whole name, ``{"%SP": "b64"}``.
+        registers: types of registers by prefix, such as ``{"%fd": "f64"}``, or by name, such as ``{"%SP": "b64"}``.
         locals: local arrays.
     """
 
@@ -216,7 +216,7 @@ def _params(text: str | None) -> list[Param]:
 
 
 def _read_body(function: Function, text: str, offset: int) -> int:
-    """Read statements after the first brace, and return the offset in the text after the last statement."""
+    """Read the statements of a function, and return the offset in the text after the last statement."""
     position, depth = SourcePosition(), 1
     while True:
         token = _TOKEN.match(text, offset)
@@ -266,6 +266,6 @@ def call_parts(s: Instruction) -> tuple[list[str], str, list[str]]:
 
 
 def short_name(name: str) -> str:
-    """Return a mangled name without the name of its module."""
+    """Return a mangled function name without its module name."""
     demangled = name.split("_cu_", 1)[-1][8:] if "_INTERNAL_" in name else name
     return demangled.lstrip("0123456789")

@@ -50,7 +50,7 @@ def translate(module: Module, counted: bool = False) -> str:
 
 
 class BasicBlock(NamedTuple):
-    """Instructions of a function that run one after another. ``start``: index of the first instruction in the body."""
+    """Consecutive instructions of a function without branches. ``start`` is the index of the first instruction."""
 
     start: int
     instructions: tuple[Instruction, ...]
@@ -87,7 +87,7 @@ def _layout(params: list[Param]) -> tuple[dict[str, int], int]:
 
 
 def _has(module: Module, name: str, form: str) -> bool:
-    """Return whether a function, or a function that it calls, has an instruction that begins with ``form``."""
+    """Return whether a function or its called functions have an instruction that begins with ``form``."""
     reached = (module.functions[f] for f in module.reached(name))
     return any(s.name.startswith(form) for f in reached for s in f.instructions())
 

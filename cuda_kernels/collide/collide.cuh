@@ -71,7 +71,7 @@ GPUSIM_FN void swap_sides(Manifold& out) {
     }
 }
 
-#if GPUSIM_LINKED
+#if GPUSIM_LINKED && GPUSIM_GPU
 GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
     to.count = from.count;
     for (int k = 0; k < (from.count ? 3 : 0); ++k) to.normal[k] = from.normal[k];
@@ -87,7 +87,7 @@ GPUSIM_FN void copy_manifold(const Manifold& from, Manifold& to) {
 // deepest manifold. ``guess`` (4 numbers, initially zero) stores the normal for the next step, to speed up the search.
 GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* guess, Manifold& out) {
     const bool swapped = is_ground(b) || (a.kind > b.kind && !is_ground(a));
-#if GPUSIM_LINKED
+#if GPUSIM_LINKED && GPUSIM_GPU
     // If another linked part passes the shapes, the compiler does not know their address space. Local copies have a
     // known address space.
     const Shape first = swapped ? b : a, second = swapped ? a : b;
@@ -106,7 +106,7 @@ GPUSIM_OUTER int collide(const Shape& a, const Shape& b, double margin, double* 
 // Compute up to `max_manifolds` manifolds of a concave and a convex shape, the deepest first. Return their number.
 GPUSIM_OUTER int collide_field(const Shape& a, const Shape& b, double margin, int max_manifolds, Manifold* out) {
     const bool swapped = is_ground(b);
-#if GPUSIM_LINKED
+#if GPUSIM_LINKED && GPUSIM_GPU
     const Shape field = swapped ? b : a, body = swapped ? a : b;
     Manifold found[MANIFOLDS];
     const int count = GROUND_MANIFOLDS(field, body, margin, max_manifolds, found);

@@ -66,8 +66,9 @@ GPUSIM_FN void watch_pivot(real pivot, const real* min_pivot, int row, real* wea
 }
 // Return the scaled diagonal. After the call, its memory contains the minimum pivot, for watch_pivot.
 GPUSIM_FN real take_diagonal(const World& w, int row) {
-    const real diagonal = w.scaled_diagonal()[row];
-    w.scaled_diagonal()[row] = real(WEAK_PIVOT) * real(w.heavy_share()[row]) * diagonal;
+    const real diagonal = w.scaled_diagonal()[row], scale = w.scale()[row];
+    const real total = w.hubs() ? diagonal + hub_response(w, row) * scale * scale : diagonal;
+    w.scaled_diagonal()[row] = real(WEAK_PIVOT) * real(w.heavy_share()[row]) * total;
     return diagonal;
 }
 // Memory for the parts of a pivot D = K E K^T: the upper part of K^T by rows, and E^-1. K is unit lower triangular.

@@ -41,8 +41,10 @@
 #if !defined(GPUSIM_LINKED)
 #define GPUSIM_LINKED 0
 #endif
-#if GPUSIM_GPU && GPUSIM_LINKED
+#if GPUSIM_LINKED && GPUSIM_GPU
 #define GPUSIM_OUTER extern "C" __device__ __noinline__
+#elif GPUSIM_LINKED
+#define GPUSIM_OUTER extern "C" __attribute__((visibility("hidden")))
 #else
 #define GPUSIM_OUTER GPUSIM_PHASE
 #endif

@@ -2,8 +2,8 @@
 
     |T| <= torque * command,   command 0 to 1
 
-The solver solves Coulomb's law together with the joint constraints. A brake holds a machine at rest. A velocity servo
-in place of a brake lets the machine creep.
+The solver solves Coulomb's law together with the joint constraints. A brake therefore holds a machine at rest. A
+velocity servo would let the machine creep.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_command(group: Group, now: StateReader) -> Array:
 
 @register
 class Brake(JointActuator):
-    """Dry friction on a joint coordinate."""
+    """Brake: dry friction on a joint coordinate."""
 
     name: ClassVar[str] = "brake"
     kernel_file: ClassVar[str] = "brake.cuh"
@@ -64,7 +64,7 @@ class Brake(JointActuator):
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the command: a pedal, 0 to 1. The argument ``safe`` sets the safe value."""
+        """Return the operator settings of the command: a pedal from 0 to 1, with the safe value ``safe``."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def check(self, group: Group) -> None:
@@ -72,7 +72,7 @@ class Brake(JointActuator):
         group.check_signs(not_negative=("torque",))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add dry friction, proportional to the mean command over the velocity update (kick)."""
+        """Add dry friction in proportion to the mean command over the velocity update (kick)."""
         if velocity is None:
             work.add_friction(group, group.params["torque"] * work.command(group, "command"))
 
@@ -89,9 +89,9 @@ def add_brake(
 ) -> int:
     """Add a brake on a joint coordinate.
 
-    ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal ``brake.<label>.force``
-    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. To model a clutch, add a tendon that
-    connects the two shafts, and a brake on the tendon.
+    The command ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal
+    ``brake.<label>.force`` is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. To model a
+    clutch, add a tendon for the difference of both shaft angles, and a brake on this tendon.
 
     Args:
         joint: joint index.
@@ -99,8 +99,9 @@ def add_brake(
         axis: index of the joint coordinate.
         command: initial command, 0 to 1.
         label: unique name.
-        safe: command in an emergency stop, 0 to 1. Default: 1 on a joint, and 0 on a tendon, so that an emergency stop
-            opens clutches. Set ``safe=0.0`` for a clutch on a joint, and ``safe=1.0`` for a brake on a tendon.
+        safe: command in an emergency stop, 0 to 1. By default, an emergency stop applies brakes on joints (1) and opens
+            clutches, which are brakes on tendons (0). Set ``safe=0.0`` for a clutch on a joint, and ``safe=1.0`` for a
+            brake on a tendon.
 
     Returns:
         The index of the actuator.

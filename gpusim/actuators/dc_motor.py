@@ -2,17 +2,17 @@
 
     T_e tau' + tau = M_s (u - w/w_idle),   I_m w' = tau - (load torque)/r,   I_m = M_s t_m/w_idle
 
-tau is the rotor torque. u is the command. w is the rotor speed, r times the joint velocity. M_s is the stall torque.
-w_idle is the no-load speed. t_m is the mechanical time constant. T_e is the electrical time constant. r is the gear
-ratio. The constraint row of the joint coordinate includes the inertia and the torque of the rotor. The scheme is
-implicit in torque and speed, because an explicit scheme is unstable for steps above 2 t_m. The torque tau_n after a
-step of h_prev s is the solution of
+tau is the rotor torque. u is the command. w is the rotor speed, which is r times the joint velocity. M_s is the stall
+torque, and w_idle is the no-load speed. t_m is the mechanical time constant, and T_e is the electrical time constant. r
+is the gear ratio. The constraint row of the joint coordinate includes the inertia and the torque of the rotor. The
+integration is implicit in torque and speed, because an explicit scheme is unstable for steps above 2 t_m. The torque
+tau_n after a step of h_prev seconds is the solution of
 
     T_e (tau_n - tau_(n-1)) = h_prev [theta (s_n - tau_n) + (1 - theta)(s_(n-1) - tau_(n-1))],
     s = M_s (u - w/w_idle)
 
-The weight theta makes tau exact for a constant s. A command change at t_n acts only in the second half of the velocity
-update (kick).
+The weight theta makes tau exact for a constant s. The kick is the velocity update from t_n - h_prev/2 to t_n + h/2. A
+command change at t_n affects only the second half of the kick.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _TORQUE = f"""const double interval = *w.step_before(), electric = w.motor_elect
 
 
 def read_torque(group: Group, now: StateReader) -> Array:
-    """Return the torque on the rotor (N m) at time t, computed from the stored torque and the last command."""
+    """Return the torque on the rotor at time t (N m)."""
     p, interval = group.params, now.state["step_before"][:, None]
     command = read_command(group, now) if now.semi_implicit else now.command_before(group, "command")
     gain, free_torque = _electric_step(
@@ -80,7 +80,7 @@ def read_torque(group: Group, now: StateReader) -> Array:
 
 
 def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array) -> tuple[Array, Array]:
-    """Return ``gain`` and ``free_torque`` for the rotor torque after the interval: ``free_torque + gain * drive``."""
+    """Return ``gain`` and ``free_torque`` for the rotor torque after ``interval`` s: ``free_torque + gain * drive``."""
     no_lag = electric <= 0.0
     safe = np.where(no_lag, 1.0, electric)
     theta = fitted_weight(interval / safe)
@@ -90,7 +90,7 @@ def _electric_step(electric: Array, interval: Array, torque: Array, drive: Array
 
 
 def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
-    """Return the rotor speed after the velocity update (kick), and the torque at this speed."""
+    """Return the rotor speed after the solve, and the torque at this speed."""
     constant, slope, _, _ = work.scratch["motor.law"]
     speed = group.params["gear_ratio"] * work.rate_next[:, group.axis]
     return speed, constant - slope * speed
@@ -98,7 +98,7 @@ def _solved(group: Group, work: StepBuffers) -> tuple[Array, Array]:
 
 @register
 class DcMotor(JointActuator):
-    """DC motor that adds rotor inertia and rotor torque to a joint coordinate."""
+    """DC motor on a joint coordinate, with rotor inertia and rotor torque."""
 
     name: ClassVar[str] = "motor"
     kernel_file: ClassVar[str] = "dc_motor.cuh"
@@ -145,7 +145,7 @@ class DcMotor(JointActuator):
         return np.asarray(p["gear_ratio"] ** 2 * rotor)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the linear force law of the motor."""
+        """Add the linear impulse-velocity law of the motor."""
         if velocity is not None:
             return
         p, kick = group.params, work.kick_time
@@ -179,7 +179,7 @@ class DcMotor(JointActuator):
         )
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Compute the rotor torque, and the drive torque s = M_s (u - w/w_idle), from the solved rotor speed."""
+        """Update the rotor torque and the drive torque s = M_s (u - w/w_idle) with the solved rotor speed."""
         p = group.params
         _, _, known_speed, after = work.scratch["motor.law"]
         speed, group.state["torque"] = _solved(group, work)
@@ -205,7 +205,7 @@ def add_dc_motor(
     Args:
         joint: joint index.
         stall_torque: stall torque M_s at the rotor (N m).
-        no_load_speed: no-load speed w_idle of the rotor (rad/s), or infinite for a torque that does not depend on the
+        no_load_speed: no-load speed w_idle of the rotor (rad/s). With infinity, the torque does not depend on the
             speed.
         mechanical_time_constant: time constant t_m of the rotor alone (s). The rotor inertia is M_s t_m/w_idle.
         electrical_time_constant: time constant T_e of the winding (s), 0 for no electrical lag.
@@ -234,7 +234,7 @@ def add_dc_motor(
 
 @builder_method
 def add_torque_motor(self: ModelBuilder, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-    """Add an ideal motor without inertia or lag. The torque does not depend on the speed.
+    """Add an ideal motor without inertia or lag. Its torque does not depend on the speed.
 
     ``sim.control[label]`` is the fraction of the maximum torque, -1 to 1.
 

@@ -1,13 +1,13 @@
-"""Drag of a body in a fluid: MuJoCo's inertia-box model, for air, water, wind and damping of free bodies.
+"""Drag of a body in a fluid, such as air or water: MuJoCo's inertia-box model.
 
-The drag acts on a box with the edge lengths b along the principal axes of the body. Force F and torque T along axis k,
-with the other axes i and j:
+The drag acts on a box with the edge lengths b along the principal axes of the body. The force F and the torque T along
+axis k, with the other axes i and j, are
 
     F_k = -(3 pi d mu + rho b_i b_j |v_k| / 2) v_k
     T_k = -(pi d^3 mu + rho b_k (b_i^4 + b_j^4) |w_k| / 64) w_k,   d = (b_x + b_y + b_z) / 3
 
 v and w are the velocity and the angular velocity relative to the fluid at time t. mu is the viscosity and rho is the
-density of the fluid. Source: MuJoCo's documentation, "Fluid forces". The model reduces a drag that would remove more
+density of the fluid. Source: MuJoCo's documentation, "Fluid forces". The model reduces the drag if it would remove more
 than half of the speed in one velocity update (kick).
 """
 
@@ -35,7 +35,7 @@ SHARE_OF_STOP = 0.5
 
 @register
 class Drag(ActuatorType):
-    """Force and torque of a fluid on a body."""
+    """Drag force and drag torque of a fluid on a body."""
 
     name: ClassVar[str] = "drag"
     extra: ClassVar[bool] = True
@@ -52,11 +52,11 @@ class Drag(ActuatorType):
     )
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, because drag does not act on a joint coordinate."""
+        """Return the index of the body. Drag acts on a body, not on a joint coordinate."""
         return int(spec.params["body"])
 
     def completed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Compute the box from the body's mass and inertia if ``size`` is not given."""
+        """Return the actuator. Without ``size``, compute the box from mass and inertia of the body."""
         body = bodies[spec.params["body"]]
         size, rotation = np.array([spec.params[f"size_{c}"] for c in _XYZ]), Transform()
         if np.isnan(size).any():
@@ -73,7 +73,7 @@ class Drag(ActuatorType):
         group.check_signs(not_negative=("density", "viscosity", "size_x", "size_y", "size_z"))
 
     def push(self, group: Group, work: StepBuffers) -> None:
-        """Add the force at the center of mass, and the torque."""
+        """Add the drag force at the center of mass, and the drag torque."""
         p, bodies = group.params, group.axis
         rotation = rotations.matrix_from_quaternion(_stack_components(p, "rotation", "xyzw"))
         box = np.matmul(np.asarray(work.rotation_real[:, bodies], np.float64), rotation)
@@ -107,12 +107,12 @@ def _stack_components(p: dict[str, Array], name: str, components: str = "xyz") -
 
 
 def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, last: Array, change: Array) -> Array:
-    """Return the force or the torque of the fluid in the world frame.
+    """Return the drag force or the drag torque in the world frame.
 
     Args:
-        viscous, quadratic: factors of the velocity and of the squared velocity along the axes of the box.
+        viscous, quadratic: coefficients of the velocity and of the squared velocity along the axes of the box.
         response: velocity change in one velocity update (kick), per unit of force or torque.
-        box: axes of the box.
+        box: rotation matrices, box to world.
         last, change: velocity at the last half step, and velocity change from the last half step to t (world frame).
     """
     to_box = box.swapaxes(-1, -2)
@@ -123,12 +123,12 @@ def _resistance(viscous: Array, quadratic: Array, response: Array, box: Array, l
 
 
 def _excess(factor: Array, response: Array) -> Array:
-    """Return max(0, r - SHARE_OF_STOP), where r is the fraction of the speed that the drag would remove."""
+    """Return max(0, r - SHARE_OF_STOP). The drag would remove the fraction r of the speed in one substep."""
     return np.maximum(factor * response - SHARE_OF_STOP, 0.0)
 
 
 def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return (value at the last half step, change until time t), for the velocity and for the angular velocity."""
+    """Return pairs (value at the last half step, change until t): for the velocity, and for the angular velocity."""
     state, last = work.state.arrays, work.twist_before[:, bodies].astype(np.float64)
     older = state["velocity_before"][:, bodies].astype(np.float64)
     before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)
@@ -153,15 +153,15 @@ def add_drag(
 ) -> int:
     """Add the drag of a fluid, such as air or water, on a body.
 
-    The model has no buoyancy and no lift. For different fluids, winds and sizes in each world, write signals such as
+    The model excludes buoyancy and lift. For different values in each world, write signals such as
     ``drag.<label>.density`` and ``drag.<label>.wind_x``.
 
     Args:
         body: body index.
         density: density of the fluid (kg/m3): 1.2 for air, 1000 for water.
         viscosity: dynamic viscosity of the fluid (Pa s): 1.8e-5 for air, 1e-3 for water.
-        size: edge lengths of a box along the axes of the body frame (m). Default: the box along the principal axes that
-            has the mass and the inertia of the body, as in MuJoCo.
+        size: edge lengths of the box along the axes of the body frame (m). Default: a box along the principal axes with
+            the mass and the inertia of the body, as in MuJoCo.
         wind: velocity of the fluid in the world frame (m/s).
         label: unique name.
 

@@ -36,7 +36,7 @@ def _vector(group: Group, name: str) -> Array:
 
 
 def _world_vector(group: Group, work: StepBuffers, name: str) -> Array:
-    """Return the force or torque times the command, in the world frame (num_worlds, n, 3)."""
+    """Return the force or torque, multiplied by the command, in the world frame (num_worlds, n, 3)."""
     bodies = group.axis
     vector = _vector(group, name)
     rotated = rotations.matvec(work.rotation_real[:, bodies], vector)
@@ -46,13 +46,13 @@ def _world_vector(group: Group, work: StepBuffers, name: str) -> Array:
 
 
 def read_scale(group: Group, now: StateReader) -> Array:
-    """Return the command, which scales the force or torque."""
+    """Return the command, which is the factor of the force or torque."""
     return now.control[:, group.control["scale"]]
 
 
 @register
 class Force(ActuatorType):
-    """Force at a point of a body, and torque on the body, both scaled by one command."""
+    """Force at a point of a body, and torque on the body. One command scales both."""
 
     name: ClassVar[str] = "force"
     kernel_file: ClassVar[str] = "force.cuh"
@@ -71,7 +71,7 @@ class Force(ActuatorType):
     )
 
     def completed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the actuator, with the point relative to the center of mass."""
+        """Return the actuator with the point of application relative to the center of mass."""
         com = bodies[spec.params["body"]].com
         point = {f"point_{c}": spec.params[f"point_{c}"] - com[k] for k, c in enumerate(_XYZ)}
         return replace(spec, params=spec.params | point)
@@ -81,15 +81,15 @@ class Force(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the command, which is a factor of the force from 0 to 1. Safe value: 0."""
+        """Return the operator settings of the command: a factor from 0 to 1. Safe value: 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, because the load does not act on a joint coordinate."""
+        """Return the index of the body. The load acts on a body, not on a joint coordinate."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
-        """Add the force, the torque of the force about the center of mass, and the applied torque."""
+        """Add the force and the torque about the center of mass. The torque includes the moment of the force."""
         force = _world_vector(group, work, "force")
         arm = rotations.matvec(work.rotation_real[:, group.axis], _vector(group, "point"))
         add_columns(work.force, group.axis, force)
@@ -98,7 +98,7 @@ class Force(ActuatorType):
 
 @register
 class Torque(ActuatorType):
-    """Torque on a body."""
+    """Torque on a body, scaled by a command."""
 
     name: ClassVar[str] = "torque"
     kernel_file: ClassVar[str] = "force.cuh"
@@ -119,11 +119,11 @@ class Torque(ActuatorType):
         return 1.0
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the command, which is a factor of the torque from 0 to 1. Safe value: 0."""
+        """Return the operator settings of the command: a factor from 0 to 1. Safe value: 0."""
         return _SCALE
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:
-        """Return the index of the body, because the load does not act on a joint coordinate."""
+        """Return the index of the body. The load acts on a body, not on a joint coordinate."""
         return int(spec.params["body"])
 
     def push(self, group: Group, work: StepBuffers) -> None:
@@ -158,7 +158,7 @@ def add_force(
         point: point of application in the body frame (m). Default: origin of the body frame.
         frame: "world" or "body". A force in the body frame rotates with the body.
         label: unique name.
-        at: alternative to ``point``: the point in the world frame (m), for the current pose of the body.
+        at: point of application in the world frame (m) for the current pose of the body, instead of ``point``.
         torque: torque vector in ``frame`` (N m), such as the drag torque of a propeller.
 
     Returns:

@@ -1,9 +1,9 @@
-"""Actuators on a joint coordinate for controllers: a joint force or torque, and a servo with feed-forward.
+"""Actuators on a joint coordinate for controllers: joint force (or torque), and servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
-q is the joint coordinate. Spring and damper are soft constraint rows (see spring.py), stable at any gain. For
-second-order accuracy, the servo uses the mean of each command over the velocity update (kick).
+q is the joint coordinate. Spring and damper are soft constraint rows (see spring.py), which are stable for any gain.
+For second-order accuracy, the servo uses the mean of each command over the velocity update (kick).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _reader(command: str) -> Any:
 
 
 def _force(group: Group, now: StateReader) -> Array:
-    """Return the clamped effort (N m or N) at time t for the current commands."""
+    """Return the clamped effort at time t for the current commands (N m or N)."""
     p, effort = group.params, _reader("effort")(group, now)
     if "stiffness" in p:
         effort = effort + p["stiffness"] * (_reader("target")(group, now) - now.axis_value(group.axis))
@@ -52,7 +52,7 @@ def _force(group: Group, now: StateReader) -> Array:
 
 
 class JointDrive(JointActuator):
-    """Base class of actuators with an effort on a joint coordinate."""
+    """Base class of actuators that apply a clamped effort to a joint coordinate."""
 
     clamped: ClassVar[bool] = True
     kernel_file: ClassVar[str] = "joint_drive.cuh"
@@ -60,13 +60,13 @@ class JointDrive(JointActuator):
     rotational: ClassVar[bool] = True
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
-        """Return the initial target for a position command, and 0 for any other command."""
+        """Return the initial target position for the position command, and 0 for other commands."""
         return float(spec.params.get(f"first_{name}", 0.0))
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.
 
-        The safe value of efforts and velocities is 0. The safe value of a position is the current position.
+        The safe effort and the safe velocity are 0. The safe position is the current position.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
@@ -92,7 +92,7 @@ class JointDrive(JointActuator):
             raise validate.fail(element, "its limits exclude zero", "write lower <= 0 <= upper")
 
     def _add(self, group: Group, work: StepBuffers, impulse: Array, slope: Array) -> None:
-        """Add the impulse law P - D u, clamped to the limits."""
+        """Add the impulse law P - D u, clamped to the effort limits."""
         p, kick = group.params, work.kick_time
         limited = np.isfinite(p["upper"])
         upper, lower = np.where(limited, p["upper"], 0.0), np.where(limited, p["lower"], 0.0)
@@ -105,7 +105,7 @@ class JointDrive(JointActuator):
 
 @register
 class JointForce(JointDrive):
-    """Effort ``sim.control[label]`` along a joint coordinate, clamped to limits (N m, or N on a translation)."""
+    """Joint force: the effort ``sim.control[label]`` on a joint coordinate, clamped to limits (N m or N)."""
 
     name: ClassVar[str] = "joint_force"
     prefix: ClassVar[str] = "force"
@@ -162,7 +162,10 @@ class TrackingServo(JointDrive):
 
 
 def checked_limits(element: str, limit: Any) -> dict[str, float]:
-    """Return the lower and upper limit. ``limit`` is one number for both signs, a pair (minimum, maximum), or None."""
+    """Return the lower and the upper limit of the effort.
+
+    ``limit`` is one number, a pair (minimum, maximum), or None.
+    """
     if limit is None:
         return {"lower": -math.inf, "upper": math.inf}
     if np.ndim(np.array(limit, dtype=object)) == 0:  # dtype object accepts uneven lists
@@ -187,12 +190,11 @@ def add_joint_force(
     delay: float = 0.0,
     max_delay: float | None = None,
 ) -> int:
-    """Add a torque or force on a joint coordinate. ``sim.control[label]`` is the torque or force (N m or N).
+    """Add a torque or force on a joint coordinate. The command ``sim.control[label]`` is its value (N m or N).
 
     Args:
         joint: joint index.
-        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. With None, the effort is
-            unlimited.
+        limit: maximum effort in both directions, or a pair (minimum, maximum), in N m or N. None means no limit.
         axis: index of the joint coordinate.
         label: unique name. The signals are ``force.<label>.command`` (after the delay) and ``force.<label>.force``.
         delay: delay (s) between a command and its effect, rounded to whole steps.
@@ -227,8 +229,8 @@ def add_tracking_servo(
 ) -> int:
     """Add a servo on a joint coordinate, with target position, target velocity and feed-forward effort.
 
-    ``sim.control[label]`` is the target position (rad or m). The commands ``<label>.velocity`` (target velocity, rad/s
-    or m/s) and ``<label>.effort`` (feed-forward effort, N m or N) are initially zero.
+    The command ``sim.control[label]`` is the target position (rad or m). Two more commands are initially zero:
+    ``<label>.velocity`` (target velocity, rad/s or m/s) and ``<label>.effort`` (feed-forward effort, N m or N).
 
     Args:
         joint: joint index.

@@ -1,8 +1,8 @@
-"""Bushing: springs and dampers over all six coordinates of a joint, with full matrices.
+"""Bushing with full matrices: springs and dampers that couple all six coordinates of a joint.
 
     F = -K q - C q',   K, C (6, 6) symmetric,   q: coordinates of the joint
 
-Each matrix entry acts like a spring or damper of spring.py. The force law is second-order accurate, and stable for all
+Each matrix entry acts like a spring or damper (spring.py). The force law is second-order accurate, and stable for all
 positive semidefinite K and C.
 """
 
@@ -37,7 +37,7 @@ FORCES = ("force_x", "force_y", "force_z", "torque_x", "torque_y", "torque_z")
 
 
 def matrix(group: Group, letter: str, number: int) -> Array:
-    """Return K ("k") or C ("c") of one actuator (1 or num_worlds, 6, 6)."""
+    """Return the matrix K (``letter`` "k") or C ("c") of actuator ``number``, (1 or num_worlds, 6, 6)."""
     columns = {entry: group.params[f"{letter}{entry[0]}{entry[1]}"][:, number] for entry in ENTRIES}
     worlds = max(column.size for column in columns.values())
     full = np.zeros((worlds, SIZE, SIZE))
@@ -61,7 +61,7 @@ def _force_reading(component: int) -> Reading:
 
 @register
 class MatrixSpring(ActuatorType):
-    """Force -K q - C q' over the six coordinates of a joint."""
+    """Bushing with the force -K q - C q' on the six coordinates of a joint."""
 
     name: ClassVar[str] = "matrix_spring"
     kernel_file: ClassVar[str] = "matrix_spring.cuh"
@@ -77,7 +77,7 @@ class MatrixSpring(ActuatorType):
     readings: ClassVar[tuple[Reading, ...]] = tuple(_force_reading(component) for component in range(SIZE))
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the constraint row (axis row) of each joint coordinate."""
+        """Return the axis row of each joint coordinate."""
         return [maker.joint_axis(spec.params["joint"], axis) for axis in range(SIZE)]
 
     def check(self, group: Group) -> None:
@@ -102,7 +102,7 @@ class MatrixSpring(ActuatorType):
         return np.stack(stored, axis=1)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the linear force law."""
+        """Add the linear impulse-velocity law."""
         if velocity is not None:
             return
         semi_implicit, kick = work.scheme == "semi_implicit", work.kick_time

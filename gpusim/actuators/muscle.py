@@ -10,11 +10,10 @@ al. 2013):
 
     a' = (u - a)/tau,   tau = tau_act (0.5 + 1.5 a) where u > a,   tau_deact/(0.5 + 1.5 a) where u < a
 
-With ``tausmooth``, the time constant changes smoothly for small abs(u - a). The Runge-Kutta method of order 4
-integrates the activation, without overshoot at any step size.
-
-The force is implicit in the velocity, and therefore stable at any step size. The velocity update (kick) uses the mean
-of the passive force along the motion, to conserve elastic energy.
+With ``tausmooth``, the time constant changes smoothly near u = a. The fourth-order Runge-Kutta method integrates the
+activation. The activation does not overshoot at any step size. The force is implicit in the velocity, and therefore
+stable at any step size. The velocity update (kick) uses the mean of the passive force along the motion, which conserves
+elastic energy.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ Params = dict[str, Array]
 
 
 def normalized_length(p: Params, length: Array) -> Array:
-    """Return the normalized length L for a length in m."""
+    """Return the normalized length L for a length (m)."""
     return np.asarray(p["range_lower"] + (length - p["length_lower"]) / optimum_length(p))
 
 
@@ -58,7 +57,7 @@ def optimum_length(p: Params) -> Array:
 
 
 def force_length(p: Params, length: Array) -> tuple[Array, Array]:
-    """Return FL and dFL/dL at a normalized length."""
+    """Return FL and dFL/dL at a normalized length L."""
     min_length, max_length = p["lmin"], p["lmax"]
     rise, fall = 0.5 * (1.0 - min_length), 0.5 * (max_length - 1.0)
     x = [(length - min_length) / rise, (1.0 - length) / rise, (length - 1.0) / fall, (max_length - length) / fall]
@@ -87,7 +86,7 @@ def force_velocity(p: Params, velocity: Array) -> tuple[Array, Array]:
 
 
 def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
-    """Return the mean of FP from ``start`` to ``end``, and the mean's derivative with respect to ``end``."""
+    """Return the mean of FP between the lengths ``start`` and ``end``, and its derivative with respect to ``end``."""
     half = 0.5 * (p["lmax"] - 1.0)
     a, b = (start - 1.0) / half, (end - 1.0) / half
     distance = b - a
@@ -106,7 +105,7 @@ def passive_force(p: Params, start: Array, end: Array) -> tuple[Array, Array]:
 
 
 def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -> Array:
-    """Return the force along the length (N) at a length (m) and a rate (m/s). Pulling forces are negative."""
+    """Return the muscle force (N) at a length (m) and a rate (m/s). Pulling forces are negative."""
     at = normalized_length(p, length)
     speed = velocity / (optimum_length(p) * p["vmax"])
     active = activation * force_length(p, at)[0] * force_velocity(p, speed)[0]
@@ -114,7 +113,7 @@ def muscle_force(p: Params, length: Array, velocity: Array, activation: Array) -
 
 
 def activation_after(p: Params, excitation: Array, activation: Array, h: float) -> Array:
-    """Return the activation after ``h`` s with a constant excitation."""
+    """Return the activation after ``h`` seconds with constant excitation."""
     difference = activation - excitation
 
     def rate(z: Array | float) -> Array:
@@ -128,7 +127,7 @@ def activation_after(p: Params, excitation: Array, activation: Array, h: float) 
 
 
 def time_constant(p: Params, excitation: Array, activation: Array) -> Array:
-    """Return the time constant tau (s)."""
+    """Return the time constant tau of the activation (s)."""
     difference, factor, width = excitation - activation, 0.5 + 1.5 * activation, p["tausmooth"]
     rise, fall = p["tau_act"] * factor, p["tau_deact"] / factor
     x = np.clip(difference / np.where(width > 0.0, width, 1.0) + 0.5, 0.0, 1.0)
@@ -137,22 +136,22 @@ def time_constant(p: Params, excitation: Array, activation: Array) -> Array:
 
 
 def read_excitation(group: Group, now: StateReader) -> Array:
-    """Return the excitation, 0 to 1."""
+    """Return the excitation of muscles, 0 to 1."""
     return now.control[:, group.control["excitation"]]
 
 
 def read_length(group: Group, now: StateReader) -> Array:
-    """Return the length (m)."""
+    """Return the length of muscles (m)."""
     return np.asarray(group.params["gear"] * now.axis_value(group.axis))
 
 
 def read_velocity(group: Group, now: StateReader) -> Array:
-    """Return the rate of change of the length (m/s)."""
+    """Return the rate of the muscle length (m/s)."""
     return np.asarray(group.params["gear"] * now.axis_rate(group.axis))
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the force along the length at time t (N)."""
+    """Return the muscle force at time t (N)."""
     return muscle_force(group.params, read_length(group, now), read_velocity(group, now), group.state["activation"])
 
 
@@ -224,7 +223,7 @@ class Muscle(JointActuator, RefittedLaw):
             raise validate.fail(element, rule, "write normalized lengths, such as lmin = 0.5 and lmax = 1.6")
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of a velocity update (kick) to the velocity u+, and -dp/du+, (num_worlds, n) each."""
+        """Return the impulse p for the new velocity u+ = ``rate``, and -dp/du+, (num_worlds, n) each."""
         p, kick = group.params, work.kick_time.astype(np.float64)
         gear, peak, unit = p["gear"], p["peak_force"], optimum_length(p)
         before, before_last = (r[:, group.axis].astype(np.float64) for r in (work.rate, work.rate_old))
@@ -250,7 +249,7 @@ class Muscle(JointActuator, RefittedLaw):
         return kick * force, kick * (active * drop * per_rate * weight + gear * peak * passive_slope + ahead * spring)
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Integrate the activation over the step with the current excitation."""
+        """Integrate the activation over the substep with the current excitation."""
         excitation, before = work.command_now(group, "excitation"), group.state["activation"].astype(np.float64)
         group.state["activation"] = activation_after(group.params, excitation, before, work.h)
 
@@ -276,24 +275,24 @@ def add_muscle(
 ) -> int:
     """Add a muscle on a joint coordinate or a tendon, as in MuJoCo.
 
-    ``sim.control[label]`` is the excitation, 0 to 1. The length of the muscle is gear times the coordinate. The muscle
-    pulls in the direction of decreasing length. For a muscle along a line between points, use a distance joint or a
+    The command ``sim.control[label]`` is the excitation, 0 to 1. The length of the muscle is gear times the coordinate.
+    The muscle pulls towards decreasing length. For a muscle along a line between points, use a distance joint or a
     tendon.
 
     Args:
         joint: joint or tendon index.
         peak_force: active force at full activation, optimum length and zero velocity (N).
-        length_range: (minimum, maximum) of the length within the joint limits (m), like MuJoCo's ``lengthrange``.
-        gear: change of muscle length per change of the coordinate. For a rotation, the gear is the moment arm (m/rad).
-            With a negative gear, the muscle pulls towards larger coordinates.
+        length_range: (minimum, maximum) muscle length within the joint limits (m), like MuJoCo's ``lengthrange``.
+        gear: change of muscle length per change of the coordinate. For a rotation, this is the moment arm (m/rad). With
+            a negative gear, the muscle pulls towards larger coordinates.
         operating_range: normalized lengths (length divided by optimum length) at the ends of ``length_range``.
-        timeconst: time constants of a rising and a falling activation (s).
+        timeconst: time constants of activation and deactivation (s).
         tausmooth: width of the range of ``u - a`` (excitation minus activation) in which the time constant changes
             smoothly, or 0 for an abrupt change.
         lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero (optimum lengths per second).
         fpmax: scale of the passive force, as a fraction of the peak force. The passive force is zero up to the optimum
-            length. Midway between the optimum length and lmax, the passive force is ``fpmax``/2 times the peak force.
+            length. Midway between the optimum length and lmax, it is ``fpmax``/2 times the peak force.
         fvmax: active force at fast lengthening, divided by the peak force, 1 or more.
         activation: initial activation, 0 to 1.
         axis: index of the joint coordinate.

@@ -1,9 +1,9 @@
 """Prescribed motion: a joint coordinate follows a path x(t), with unlimited force.
 
-Commands describe the path at the start of a step: position x, velocity v, acceleration a. j is the change of a since
-the last step, divided by the step size. A substep lasts from s to s + h after the start of the step. In this
-substep, the coordinate q moves at the rate u*. u* is the mean rate of the path plus a correction over the remaining n
-substeps:
+Commands describe the path at the start of a step: position x, velocity v and acceleration a. The jerk j is the change
+of a since the last step, divided by the step size. Consider a substep from s to s + h after the start of the step. In
+this substep, the coordinate q moves at the rate u*. u* is the mean rate of the path plus a correction of the position
+error over the remaining n substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 
@@ -54,7 +54,7 @@ def read_target(group: Group, now: StateReader) -> Array:
 
 @register
 class PrescribedMotion(JointActuator):
-    """Motion of a joint coordinate along a commanded path."""
+    """Prescribed motion of a joint coordinate along a commanded path."""
 
     name: ClassVar[str] = "motion"
     prefix: ClassVar[str] = "motion"
@@ -83,7 +83,7 @@ class PrescribedMotion(JointActuator):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command.
 
-        The safe position is the current position. The safe velocity and acceleration are 0.
+        The safe position is the current position. The safe velocity and the safe acceleration are 0.
         """
         joint, axis = int(spec.params["joint"]), int(spec.params["axis"])
         unit = joint_type(model.joints[joint].kind).unit_of(model.joints[joint], axis)
@@ -95,7 +95,7 @@ class PrescribedMotion(JointActuator):
         return UiHints(*ends, safe=None, unit=unit, springs=False, measured=measured, limited=False)
 
     def completed(self, spec: ActuatorSpec, bodies: list[BodySpec]) -> ActuatorSpec:
-        """Return the actuator with the gain D of the impulse D (u* - u), from the mass or inertia of all bodies."""
+        """Return the actuator with the gain D, computed from the masses or inertias of all bodies."""
         mass = sum(body.mass for body in bodies if not body.kinematic)
         positions = np.array([body.xform.position for body in bodies]).reshape(-1, 3)
         size = float(np.linalg.norm(np.ptp(positions, axis=0))) if len(positions) else 0.0
@@ -104,7 +104,7 @@ class PrescribedMotion(JointActuator):
         return replace(spec, params=spec.params | {"slope": STIFFNESS * resistance})
 
     def _jerk(self, group: Group, work: Any) -> Array:
-        """Return the jerk j (m/s3 or rad/s3) in the first substep of a step."""
+        """Return the jerk j (m/s3 or rad/s3), computed in the first substep of a step."""
         x, v, a = (work.control[:, group.control[name]] for name in self.commands)
         before = work.state.arrays["command_before"]
         x0, v0, a0 = (before[:, group.control[name]] for name in self.commands)
@@ -133,13 +133,13 @@ class PrescribedMotion(JointActuator):
         return np.asarray(mean + gap / (h * (count - done)))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the impulse D (u* - u), which enforces the rate u* of the path."""
+        """Add the impulse D (u* - u), which enforces the rate u*."""
         if velocity is None:
             slope = work.broadcast(group.params["slope"])
             work.add_law(group, slope * self._rate(group, work), slope)
 
     def advance(self, group: Group, work: Any) -> None:
-        """Add the impulse of this substep to the mean force of the motion over the step."""
+        """Add the impulse of this substep to the mean force over the step."""
         state, kick, at = work.state.arrays, work.kick_time.astype(float), group.axis
         rate, slope = work.rate_next[:, at].astype(float), work.broadcast(group.params["slope"])
         total, slopes = (part[:, at].astype(float) for part in work.law.total(work.mode))
@@ -164,14 +164,14 @@ class PrescribedMotion(JointActuator):
 def add_motion(self: ModelBuilder, joint: int, axis: int = 0, position: float = 0.0, label: str | None = None) -> int:
     """Add a prescribed motion: a joint coordinate follows a path x(t), with unlimited force.
 
-    ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands ``<label>.velocity`` and
-    ``<label>.acceleration`` are the velocity and acceleration at the start of the step. Write all three commands before
-    each step, or use a diagram with the block ``trajectory``, or ``gpusim.command_schedule.follow_paths``. Errors are
-    of second order in dt. If the path jumps (faster than 20 m/s or rad/s), the coordinate follows in one step, with
-    unlimited force. The simulation warns about the first jump.
+    The command ``sim.control[label]`` is the position x at the start of the step (m or rad). The commands
+    ``<label>.velocity`` and ``<label>.acceleration`` are the velocity and the acceleration at this time. Write all
+    three commands before each step. Alternatively, use a diagram with the block ``trajectory``, or
+    ``gpusim.command_schedule.follow_paths``. Errors are of second order in dt. If the path jumps (faster than 20 m/s or
+    rad/s), the coordinate follows in one step, with unlimited force. The simulation warns about the first jump.
 
     Args:
-        joint: joint index. On a prismatic joint to the world, the body moves like a kinematic body, but with correct
+        joint: joint index. On a prismatic joint to the world, the child moves like a kinematic body, but with correct
             sensor values.
         axis: index of the joint coordinate.
         position: initial position, equal to the initial joint coordinate.

@@ -1,8 +1,8 @@
 """Actuator forces that are nonlinear in the velocity u+ after the step.
 
-In each solver pass, a line P - D u+ replaces the force law of a constraint row. The line is the tangent of the force
-law at the velocity that solves the row without all other rows. If the slope D changes little, the line keeps the
-previous slope. The direct solver then needs no new factorization.
+In each solver pass, a linear law P - D u+ replaces the force law of an axis row. This line is the tangent of the force
+law at the velocity that solves the row while all other rows stay constant. If the slope D changes little, the line
+keeps its slope. The direct solver then needs no new factorization.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SWINGING, MIN_SHARE = 0.5, 0.05
 
 
 class RefittedLaw(ActuatorType, ABC):
-    """Base class of actuators whose impulse decreases nonlinearly with the velocity u+ of one constraint row."""
+    """Base class of actuators with an impulse that decreases nonlinearly with the velocity u+ of one axis row."""
 
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "relinearize")
     kernel_scratch: ClassVar[tuple[str, ...]] = ("guess", "guess_impulse", "move")
@@ -32,18 +32,20 @@ class RefittedLaw(ActuatorType, ABC):
 
     @abstractmethod
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of a velocity update (kick) to u+, and -dp/du+ >= 0, (num_worlds, n) each."""
+        """Return the impulse p for the new velocity u+ = ``rate``, and -dp/du+ >= 0, (num_worlds, n) each."""
 
     def solve_alone(
         self, group: Group, work: StepBuffers, guess: Array, given: Array, others: Array
     ) -> tuple[Array, Array, Array]:
-        """Solve ``u = guess + response (p - given)`` for one row. Return velocity u, impulse p(u) and slope.
+        """Solve ``u = guess + response (p(u) - given)`` for each axis row alone.
+
+        Return u, the impulse p(u) and the slope.
 
         Args:
-            group, work: actuators with the force law, and buffers of the running step.
+            group, work: actuator group with the force law, and work arrays of the step.
             guess: row velocity from the solver (num_worlds, n).
-            given: impulse that the solver used to compute the row velocity ``guess``.
-            others: sum of the slopes of all other force laws on the row, which reduces the row's response.
+            given: impulse of the actuator that belongs to the row velocity ``guess``.
+            others: sum of the slopes of all other force laws on the row. They reduce the response of the row.
         """
         response = work.response[:, group.axis].astype(np.float64)
         response = response / (1.0 + response * others)
@@ -65,7 +67,7 @@ class RefittedLaw(ActuatorType, ABC):
         return rate, impulse, slope
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the line P - D u+ that approximates the force law."""
+        """Add the linear law P - D u+ that approximates the force law."""
         key = f"{self.name}.guess"
         if velocity is None:
             rate = work.rate[:, group.axis].astype(np.float64)

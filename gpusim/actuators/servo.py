@@ -60,7 +60,7 @@ def read_force(group: Group, now: StateReader) -> Array:
 class Servo(JointActuator):
     """Servo with the effort ``stiffness (target - q) - damping q'`` or ``damping (target - q')``, clamped to a limit.
 
-    Spring and damper are soft constraint rows (see spring.py), stable for any gain and step size.
+    Spring and damper are soft constraint rows (see spring.py), which are stable for any gain and step size.
     """
 
     name: ClassVar[str] = "servo"
@@ -86,7 +86,7 @@ class Servo(JointActuator):
         return float(spec.params["target"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the target. A position target stays within the joint limits.
+        """Return the operator settings of the target. Position targets stay within the joint limits.
 
         The safe velocity is 0. The safe position is the current position, so that an emergency stop does not move the
         joint.
@@ -108,7 +108,7 @@ class Servo(JointActuator):
         group.check_signs(not_negative=("stiffness", "damping", "effort_limit"))
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add a spring to the target, or a damper to the target velocity. The solver clamps the effort."""
+        """Add a spring to the target position, or a damper to the target velocity. The solver clamps the effort."""
         if velocity is not None:
             return
         p = group.params
@@ -127,7 +127,7 @@ class Servo(JointActuator):
 
 
 def _position_range(model: Elements, joint: int, axis: int, target: float, free: float) -> tuple[float, float]:
-    """Return the control panel range: joint limits (default: +-``free``), extended to include the initial target."""
+    """Return the command range for operator panels: the joint limits or +-``free``, extended to the initial target."""
     params = model.joints[joint].params
     lower, upper = (
         float(np.ravel(params[name])[axis]) if name in params else math.inf for name in ("limit_lower", "limit_upper")
@@ -164,21 +164,20 @@ def add_servo(
     label: str | None = None,
     command_range: tuple[float, float] | None = None,
 ) -> int:
-    """Add a servo on a joint coordinate. ``sim.control[label]`` is the target of the servo.
+    """Add a servo on a joint coordinate. The command ``sim.control[label]`` is its target.
 
     Args:
         joint: joint index.
         mode: "position" (target in rad or m) or "velocity" (target in rad/s or m/s).
-        stiffness: position gain (N m/rad or N/m). A velocity servo ignores the stiffness.
+        stiffness: position gain (N m/rad or N/m). Velocity servos ignore it.
         damping: velocity gain (N m s/rad or N s/m).
         effort_limit: maximum effort (N m or N).
         target: initial target.
         axis: index of the joint coordinate.
         label: unique name.
         command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp
-            targets. Control panels then show the joint limits, or +-pi rad or +-1 m without limits. For a velocity
-            servo, control panels show +-pi rad/s or +-1 m/s. Control panels extend the range if the initial target is
-            outside.
+            targets. Operator panels then show the joint limits, or +-pi rad or +-1 m without limits. For a velocity
+            servo, they show +-pi rad/s or +-1 m/s. Operator panels extend this range to the initial target.
 
     Returns:
         The index of the actuator.

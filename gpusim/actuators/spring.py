@@ -1,12 +1,12 @@
 """Linear and torsion spring-dampers: soft constraint rows, second-order accurate and stable for any stiffness.
 
-G_n is the elongation at t_n. u- and u+ are the elongation rates at the start and at the end of the velocity update
-(kick). k is the stiffness and c is the damping. The force at t_n is
+G_n is the elongation at t_n. u- and u+ are the elongation rates before and after the kick. The kick is the velocity
+update from t_n - h_prev/2 to t_n + h/2. k is the stiffness and c is the damping. The force at t_n is
 
     f = -k (G_(n-1) + 2 G_n + G_(n+1))/4 - c u_n,   G_(n+1) = G_n + h u+,   G_(n-1) = G_n - h_prev u-
 
 The spring term follows the average-acceleration rule, which conserves energy and is stable for any k. u_n is the
-elongation rate at t_n, a weighted mean of three rates. The step size may change during a simulation. With
+elongation rate at t_n, a weighted mean of three rates. The step size can change from step to step. With
 ``scheme="semi_implicit"``, spring and damper are implicit: f = -k (G + h u+) - c u+.
 """
 
@@ -38,11 +38,11 @@ from gpusim.typing import Array, Vector
 def spring_law(
     work: StepBuffers, axis: Array, stiffness: Array, damping: Array, elongation: Array
 ) -> tuple[Array, Array]:
-    """Return the impulse law ``p = P - D u+`` of a spring-damper over one velocity update (kick).
+    """Return the impulse law ``p = P - D u+`` of spring-dampers over one velocity update (kick).
 
     Args:
-        work: buffers of the running step.
-        axis: indices of the constraint rows (axis rows) of the springs (n,).
+        work: work arrays of the step.
+        axis: indices of the axis rows of n springs (n,).
         stiffness, damping: stiffness k and damping c (1 or num_worlds, n).
         elongation: elongation G at t_n (num_worlds, n).
 
@@ -59,19 +59,19 @@ def spring_law(
 
 
 def read_length(group: Group, now: StateReader) -> Array:
-    """Return the length of a spring (m), or the joint coordinate of a torsion spring (m or rad)."""
+    """Return the lengths of springs (m), or the joint coordinates of torsion springs (m or rad)."""
     return now.axis_value(group.axis)
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the effort -k G - c u at time t (N or N m)."""
+    """Return the force or torque -k G - c u at time t (N or N m)."""
     p = group.params
     elongation = now.axis_value(group.axis) - p["rest_length"]
     return np.asarray(-p["stiffness"] * elongation - p["damping"] * now.axis_rate(group.axis))
 
 
 def _readings(kind: str, unit: str, length: str, force: str) -> tuple[Reading, ...]:
-    """Return the signals of a spring type: length or angle, and force or torque."""
+    """Return the readings of a spring type: length or angle, and force or torque."""
     law = f"w.{kind}_stiffness(i), w.{kind}_damping(i), w.{kind}_rest_length(i)"
     return (
         Reading("length", unit, length, read_length, f"*out = axis_value(w, w.{kind}_axis()[i]);"),
@@ -101,7 +101,7 @@ class Spring(LineActuator):
     )
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a constant is negative."""
+        """Raise ModelError if a stiffness or damping is negative."""
         group.check_signs(not_negative=("stiffness", "damping"))
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
@@ -110,7 +110,7 @@ class Spring(LineActuator):
         return np.asarray(0.5 * group.params["stiffness"] * elongation * elongation)
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add the linear force law."""
+        """Add the linear impulse-velocity law."""
         if velocity is not None:
             return
         p = group.params
@@ -145,7 +145,10 @@ def line_params(
     at_a: Vector | None = None,
     at_b: Vector | None = None,
 ) -> dict[str, Any]:
-    """Check and return the end points of an actuator. ``at_a`` and ``at_b`` are points in the world frame."""
+    """Check and return the end points of an actuator between two points.
+
+    ``at_a`` and ``at_b`` are in the world frame.
+    """
     a, b = builder.check_body(element, "body_a", body_a), builder.check_body(element, "body_b", body_b)
     if a == b:
         raise validate.fail(element, "both ends are on the same body", "attach it to two different bodies")

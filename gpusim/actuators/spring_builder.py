@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: choice of the spring type, and parameter checks."""
+"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: they choose the spring type and check its parameters."""
 
 from __future__ import annotations
 
@@ -42,15 +42,14 @@ def add_spring(
         damping: damping coefficient (N s/m), or a pair (bound, rebound) for shortening and lengthening. You can also
             give a table with 2 to 16 rows (lengthening velocity in m/s, force against the motion in N). From row to
             row, velocities must increase and forces must not decrease. One row must be (0, 0).
-        rest_length: length without force (m). Default: 0.
+        rest_length: length at zero force (m). Default: 0.
         label: unique name. The signals are ``spring.<label>.length`` and ``spring.<label>.force``.
-        preload: alternative to ``rest_length``: force that pushes the points apart in the current body poses (N).
-        table: alternative to the stiffness: 2 to 16 rows (length in m, force that pushes the points apart in N).
-            From row to row, lengths must increase and forces must not increase. Interpolation and extrapolation are
-            linear.
+        preload: force that pushes the points apart in the current poses of the bodies (N), instead of ``rest_length``.
+        table: 2 to 16 rows (length in m, force that pushes the points apart in N), instead of ``stiffness``. From row
+            to row, lengths must increase and forces must not increase. Interpolation and extrapolation are linear.
         bump: soft stop that pushes when the spring is short.
         droop: soft stop that pulls when the spring is long.
-        at_a, at_b: alternative to point_a, point_b: the points in the world frame (m), at the current body poses.
+        at_a, at_b: points in the world frame (m) for the current poses of the bodies, instead of point_a and point_b.
 
     Returns:
         The index of the actuator.
@@ -95,11 +94,11 @@ def add_torsion_spring(
         stiffness: spring stiffness (N m/rad, or N/m on a translation).
         damping: damping coefficient (N m s/rad or N s/m), a pair (decreasing, increasing coordinate) or a table, as in
             ``add_spring``.
-        rest_angle: coordinate without torque (rad or m). Default: 0.
+        rest_angle: coordinate at zero torque (rad or m). Default: 0.
         axis: index of the joint coordinate.
         label: unique name.
-        preload: alternative to ``rest_angle``: torque or force along the coordinate at coordinate 0 (N m or N).
-        table: alternative to the stiffness: rows (coordinate, torque along the coordinate), as in ``add_spring``.
+        preload: torque or force along the coordinate at coordinate 0 (N m or N), instead of ``rest_angle``.
+        table: rows (coordinate, torque along the coordinate) as in ``add_spring``, instead of ``stiffness``.
         bump, droop: soft stops at the lower end (bump) and the upper end (droop) of the coordinate.
 
     Returns:
@@ -132,7 +131,7 @@ def _built_length(builder: ModelBuilder, params: dict[str, Any]) -> float:
 
 
 def _free_length(element: str, stiffness: float, rest: float | None, preload: Any, name: str) -> float:
-    """Return preload / stiffness, the compression of the spring under the preload (m or rad)."""
+    """Return the compression of the spring under the preload, preload / stiffness (m or rad)."""
     force = validate.number(element, "preload", preload)
     if rest is not None:
         raise validate.fail(element, f"preload and {name} exclude each other", "give one of them")
@@ -144,7 +143,7 @@ def _free_length(element: str, stiffness: float, rest: float | None, preload: An
 def _law_params(
     element: str, stiffness: float, damping: Any, rest: float, table: Any, bump: Any, droop: Any, given: bool
 ) -> dict[str, float]:
-    """Return the parameters of a linear spring, or of a strut for stops, tables or two damping values."""
+    """Return the parameters of a linear spring, or of a strut if it has soft stops, tables or two damping values."""
     plain = np.ndim(np.array(damping, dtype=object)) == 0
     if plain and table is bump is droop is None:
         damping = validate.not_negative(element, "damping", damping)

@@ -1,18 +1,16 @@
-"""Struts: spring-dampers with end stops, separate damping for compression and rebound, and tables of forces.
+"""Struts: spring-dampers with soft stops, separate damping for compression and rebound, and force tables.
 
-The force F along the coordinate x is a sum of *pieces*. A piece is c0 + c1 y + c3 y^3 with y = x - at. Each piece has a
-separate ``at`` and a separate interval of x. Pieces are the spring, the stops and the linear segments of a table. The
-force of a piece never increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of
-the last and the next step,
+The force F along the coordinate x is a sum of *pieces*: the spring, the stops and the linear segments of a table. A
+piece is c0 + c1 y + c3 y^3 with y = x - at. Each piece has its own ``at`` and its own interval of x. The force of a
+piece never increases with x. The force in a velocity update (kick) is the mean of F between the midpoints of the last
+and the next step:
 
     f = 1/(b - a) int_a^b F dx,   a = x_n - h_prev u-/2,   b = x_n + h u+/2
 
-The mean is a discrete gradient (Gonzalez 1996): the work f (b - a) is equal to the decrease of potential energy.
-Springs conserve energy at any stiffness, even if the slope of the force changes suddenly. The damper force depends on
-the velocity at t_n.
-
-In each solver pass, a line replaces the nonlinear force law (refitted_law.py). With ``scheme="semi_implicit"``, spring
-and damper use the length and the velocity at the end of the step.
+This mean is a discrete gradient (Gonzalez 1996): the work f (b - a) equals the decrease of the potential energy.
+Springs therefore conserve energy at any stiffness, even if the slope of the force changes suddenly. The damper force
+depends on the velocity at t_n. In each solver pass, a linear law replaces the nonlinear force law (refitted_law.py).
+With ``scheme="semi_implicit"``, spring and damper use the length and the velocity at the end of the step.
 """
 
 from __future__ import annotations
@@ -77,7 +75,7 @@ _ROTATIONAL_UNITS = {"m": "rad", "N": "N m", "N/m": "N m/rad", "N s/m": "N m s/r
 
 
 def _parameters(rotational: bool) -> tuple[Parameter, ...]:
-    """Return the parameters of struts: on joint coordinates if ``rotational``, else between two points."""
+    """Return the parameters of struts on joint coordinates (``rotational``) or between two points."""
     return tuple(
         Parameter(
             name,
@@ -96,13 +94,13 @@ Piece = tuple[Array | float, ...]
 
 @dataclass(frozen=True)
 class BumpStop:
-    """Soft stop of a spring. If the stop is compressed by d, the force is stiffness d (1 + (d/length)^2).
+    """Soft stop of a spring. Its force at the compression d is stiffness d (1 + (d/length)^2).
 
     Attributes:
-        at: length of the spring (m), or joint coordinate (rad or m), at which the stop begins to act.
+        at: spring length (m) or joint coordinate (rad or m) at which the stop begins to act.
         stiffness: initial stiffness (N/m or N m/rad).
-        length: compression d (m or rad) at which the force is twice the force of a linear stop. If ``length`` is
-            infinite, the stop is linear.
+        length: compression (m or rad) at which the force is twice the force of a linear stop. With infinity, the stop
+            is linear.
     """
 
     at: float
@@ -111,7 +109,7 @@ class BumpStop:
 
 
 def pieces(group: Group) -> tuple[Array, Array]:
-    """Return the force pieces of springs and of dampers, (6, pieces, ...) each. Parameter writes clear this cache."""
+    """Return the force pieces of springs and of dampers, (6, pieces, ...) each. The 6 rows describe a piece."""
     if "springs" not in group.derived:
         p = group.params
         springs: list[Piece] = [(p["rest_length"], -np.inf, np.inf, 0.0, -p["stiffness"], 0.0)]
@@ -148,7 +146,7 @@ def _segments(p: dict[str, Array], table: str, abscissa: str, sign: float) -> li
 
 
 def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the mean force from a to b, and the mean's derivative with respect to b.
+    """Return the mean force from a to b, and its derivative with respect to b.
 
     Args:
         rows: force pieces, from :func:`pieces`.
@@ -175,7 +173,7 @@ def mean(rows: Array, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def effort(group: Group, x: Array, rate: Array) -> Array:
-    """Return the force of spring, stops and damper at a length x (m) and a rate (m/s)."""
+    """Return the force of spring, stops and damper at the coordinate x (m or rad) and its rate."""
     springs, dampers = pieces(group)
     return np.asarray(mean(springs, x, x)[0] + mean(dampers, rate, rate)[0])
 
@@ -210,7 +208,7 @@ class Strut(LineActuator, RefittedLaw):
     )
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a constant is negative, a stop's length is not positive, or the stops are swapped."""
+        """Raise ModelError if a parameter is negative, a stop's length is not positive, or the stops are swapped."""
         p, element = group.params, group.specs[0].element
         group.check_signs(not_negative=("stiffness", "bound_damping", "damping", "bump_stiffness", "droop_stiffness"))
         group.check_signs(positive=("bump_length", "droop_length"))
@@ -226,7 +224,7 @@ class Strut(LineActuator, RefittedLaw):
         return np.asarray(sum((at - x) * mean(part, at, x)[0] for at, part in zip(starts, parts, strict=True)))
 
     def kick_law(self, group: Group, work: StepBuffers, rate: Array) -> tuple[Array, Array]:
-        """Return the impulse p of a velocity update (kick) to the velocity u+, and -dp/du+, (num_worlds, n) each."""
+        """Return the impulse p for the new velocity u+ = ``rate``, and -dp/du+, (num_worlds, n) each."""
         springs, dampers = pieces(group)
         x, kick = work.axis_position[:, group.axis].astype(np.float64), work.kick_time.astype(np.float64)
         if work.scheme == "semi_implicit":

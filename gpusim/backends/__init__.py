@@ -1,4 +1,4 @@
-"""Choice and construction of the backend of a simulation."""
+"""Choose and create the backend of a simulation."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ WIDE_PAIRS = 4096
 def choose_backend(
     name: str, model: Model | None = None, config: SolverConfig | None = None, num_worlds: int = 0
 ) -> tuple[str, str]:
-    """Return the name of the backend to use, and the reason for the choice in one line.
+    """Return the name of the backend to use, and a one-line reason for the choice.
 
     Args:
         name: one of BACKENDS.
-        model: model of the simulation, or None to choose the fastest backend for many worlds. All names except "auto"
-            ignore ``model``, ``config`` and ``num_worlds``.
+        model: model of the simulation, or None to choose the fastest backend for many worlds. Only "auto" uses
+            ``model``, ``config`` and ``num_worlds``.
         config: solver settings.
         num_worlds: number of worlds.
 
@@ -60,11 +60,10 @@ def choose_backend(
 
 
 def automatic_backend(few: str = "") -> tuple[str, str]:
-    """Return the first working backend in the order cuda, native, numpy, and the reason for the choice.
+    """Return the first backend in the order cuda, native, numpy that works here, and the reason for the choice.
 
     Args:
-        few: reason why there is too little work for a GPU. If ``few`` is not empty, the function tries native before
-            cuda.
+        few: reason why a GPU has too little work, or an empty string. With a reason, the order is native, cuda, numpy.
     """
     reasons: list[str] = []
     for name in ("native", "cuda") if few else ("cuda", "native"):
@@ -82,7 +81,7 @@ def worlds_for_gpu() -> int:
 
 
 def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
-    """Return the reason if there is too little work for a GPU, else an empty string."""
+    """Return the reason why a GPU has too little work, or an empty string if it has enough."""
     if num_worlds >= worlds_for_gpu():
         return ""
     alone = config.direct and model.topology.num_constraints > 0
@@ -94,7 +93,7 @@ def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
 
 
 def why_not(name: str) -> str:
-    """Return the reason and the fix if a backend does not work on this computer, else an empty string."""
+    """Return why a backend does not work on this computer and how to fix it, or an empty string if it works."""
     try:
         check_numpy()
         if name == "cuda":
@@ -110,7 +109,7 @@ def why_not(name: str) -> str:
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Check the options of all backends, including unused ones, and convert NumPy numbers to Python numbers.
+    """Check the options of all backends, and convert NumPy numbers to Python numbers.
 
     Raises:
         ModelError: an option has an invalid value.
@@ -141,14 +140,14 @@ def make_backend(
     real: Any,
     **options: Any,
 ) -> Backend:
-    """Return a backend for the given state and parameters.
+    """Create a backend for the given state and parameters.
 
     Args:
         name: result of :func:`choose_backend`.
         model, state, parameters, config: the simulation to run.
         real: number type of the computations.
-        options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. An option None selects
-            the default. A backend ignores the options that it does not have.
+        options: "launch", "threads", "device", "fast" and "specialize", from ``check_options``. None selects the
+            default of an option. A backend ignores options of other backends.
     """
     _warn_of_overflow(model.topology, config)
     given = {key: value for key, value in options.items() if value is not None}

@@ -1,4 +1,4 @@
-"""Accuracy warnings: open joints, unconverged contacts or solves, cavitation, jumps and fast rotors."""
+"""Accuracy warnings: open joints, unconverged contacts or solves, cavitation, jumping joints and fast rotors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ KINDS = (JOINTS, CONTACTS, MODES, VOIDS, JUMPS, SPINS)
 
 
 class AccuracyWatch:
-    """Watch that warns of worlds that exceeded an accuracy limit. The worlds continue."""
+    """Monitor that warns of worlds that exceed an accuracy limit. These worlds continue to run."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self._config, self._warned = config, 0
         self.rebind(backend, model)
 
     def rebind(self, backend: Backend, model: Model) -> None:
-        """Watch another backend. ``model``: model of the new backend, with unchanged elements."""
+        """Monitor another backend. ``model`` is the model of this backend. It must have the same elements as before."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
         self._groups, self._model = model.groups, model
@@ -39,11 +39,11 @@ class AccuracyWatch:
 
     @property
     def word(self) -> Array:
-        """Return one integer per world, with one bit for each problem of KINDS (num_worlds,)."""
+        """Return the problems of each world as a bit mask of KINDS, (num_worlds,)."""
         return np.asarray(self._backend.memory.read_state().arrays["inexact"])
 
     def check(self) -> None:
-        """Warn of each kind of problem that is new in this simulation."""
+        """Warn of each problem of KINDS when it first occurs in this simulation."""
         if self._warned == sum(KINDS) or not self._backend.newly("inexact"):
             return
         word = self.word
@@ -57,7 +57,7 @@ class AccuracyWatch:
             warnings.warn(f"world {worst}: {self._reported(kind, worst)}{others}", stacklevel=callers_level())
 
     def resume(self, worlds: Array) -> None:
-        """Suppress warnings of problems that the restored worlds already have."""
+        """Suppress warnings of problems that the restored ``worlds`` already have."""
         self._warned |= int(np.bitwise_or.reduce(self.word[worlds].astype(np.int64), initial=0))
 
     def report(self) -> list[str]:
@@ -70,7 +70,7 @@ class AccuracyWatch:
         ]
 
     def _figures(self, kind: int) -> Array:
-        """Return the measured value of the problem ``kind`` in each world (num_worlds,)."""
+        """Return the measured value that belongs to the problem ``kind`` in each world, (num_worlds,)."""
         state = self._backend.memory.read_state().arrays
         if kind == JOINTS:
             drift, tilt = self._limits["joint_drift_limit"], self._limits["joint_tilt_limit"]
@@ -82,7 +82,7 @@ class AccuracyWatch:
         return np.asarray(state[name])
 
     def _reported(self, kind: int, world: int) -> str:
-        """Return a message about a problem of a world. The message names the setting that fixes the problem."""
+        """Return the message about problem ``kind`` of a world, including the setting that fixes it."""
         state, c = self._backend.memory.read_state().arrays, self._config
         if kind == JOINTS:
             return self._opened(float(state["joint_drift_peak"][world]), float(state["joint_tilt_peak"][world]))
@@ -104,7 +104,7 @@ class AccuracyWatch:
         return f"{count} {'substep' if count == 1 else 'substeps'} ended before the solve converged{self._settling()}"
 
     def _settling(self) -> str:
-        """Return the end of a message: why solves did not converge, and the setting to change."""
+        """Return the end of the message about unconverged solves: the cause and the setting to change."""
         c = self._config
         if not c.direct:
             return f"; give more iterations: SolverConfig(iterations={2 * c.iterations})"
@@ -116,7 +116,7 @@ class AccuracyWatch:
         return f"{still}; give more iterations: SolverConfig(iterations={more})"
 
     def _cavitated(self, peak: float) -> str:
-        """Return a message about the largest void in the oil."""
+        """Return the message about the largest vapor cavity in the oil."""
         at = constraint_of(peak)
         _, first, name, group = max(
             ((first <= at, first, name, g) for g in self._groups for name, first in g.type.voids.items()),
@@ -132,7 +132,7 @@ class AccuracyWatch:
         )
 
     def _jumped(self, way: float) -> str:
-        """Return a message about the prescribed motion that jumped."""
+        """Return the message about a joint that jumped to its prescribed motion."""
         group = next(g for g in self._groups if g.type.jumps_from)
         spec = group.specs[constraint_of(way)]
         joint, unit = self._model.joints[spec.params["joint"]], "rad" if spec.params["rotational"] else "m"
@@ -143,7 +143,7 @@ class AccuracyWatch:
         )
 
     def _spun(self, angle: float) -> str:
-        """Return a message about the rotor that was too fast for the step."""
+        """Return the message about a rotor that was too fast for the time step."""
         body = constraint_of(angle)
         share = angle * float(rotors(self._model, self._config)[body, 3]) / MAX_NUTATION
         return (

@@ -1,6 +1,6 @@
-"""Builds of kernels in the background, one after another, each in a separate process.
+"""Compile kernels in the background, one build after another, each in a separate process.
 
-The compilation continues after the end of the simulation, so that the next run finds the build in the cache.
+Compilation continues after the end of the simulation. The next run finds the build in the cache.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 class BackgroundBuild:
-    """Build of a kernel library or cubin in the background.
+    """Kernel library or cubin that is compiled in the background.
 
     Attributes:
-        path: path of the compiled file, or None until the file is ready. If the build fails, ``path`` stays None.
-        ended: whether the build is ready or has failed.
+        path: path of the compiled file. It is None until the file is ready, and stays None after a failure.
+        ended: True if the build is ready or has failed.
     """
 
     def __init__(self, make: Callable[[], Path]) -> None:
@@ -49,7 +49,7 @@ class BackgroundBuild:
 
 @cache
 def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
-    """Return the queue of builds that wait to run in the background."""
+    """Return the queue of background builds. A thread compiles them one after another."""
     waiting: queue.SimpleQueue[BackgroundBuild] = queue.SimpleQueue()
 
     def work() -> None:
@@ -61,7 +61,7 @@ def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
 
 
 def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
-    """Run the function ``compiler`` in a separate process. All arguments of the function must be JSON values.
+    """Run the function ``compiler`` in a separate process. Its arguments must be JSON values.
 
     Raises:
         CompileError: the function raised a CompileError, or the process failed.
@@ -82,7 +82,7 @@ def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
 
 
 def _compile_given() -> int:
-    """Read a compilation job from standard input, and run the job."""
+    """Read a compilation job from standard input, and run it."""
     if hasattr(os, "nice"):
         os.nice(NICE)
     module, name, given = json.load(sys.stdin)

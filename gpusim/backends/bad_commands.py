@@ -1,4 +1,4 @@
-"""Messages about non-finite commands of failed worlds."""
+"""Messages about NaN or infinite commands of failed worlds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMED = 3
 
 
 class BadCommands:
-    """Text for an error message: the non-finite commands of a failed world.
+    """Writer of the part of an error message that lists NaN or infinite commands.
 
     Args:
         model: the model of the simulation.
@@ -27,7 +27,7 @@ class BadCommands:
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
     def reported(self, commands: Array) -> str:
-        """Return a text that lists the non-finite commands of a world, or an empty text if all commands are finite."""
+        """Return a text that lists the NaN or infinite commands of a world, or an empty string if all are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
         reported = [self._reported(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:

@@ -1,4 +1,4 @@
-"""Shape tables for the kernels: the data of compiler/contact_topology.py as flat int32 and float64 arrays."""
+"""Shape and contact tables for the kernels: the data of compiler/contact_topology.py as flat arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Set the buffer sizes for contact manifolds. The data of ``lanes`` manifolds is interleaved in memory."""
+    """Set the sizes of the manifold buffers. Memory interleaves the data of ``lanes`` manifolds."""
     lists = sizes["color_slots"] - 1
     pairs = sizes["pairs"]
     slots = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
@@ -41,7 +41,7 @@ def add_lanes(sizes: dict[str, int], lanes: int) -> None:
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:
-    """Return the tables in CONTACT_TABLES by name."""
+    """Return the tables that CONTACT_TABLES lists, by name."""
     candidates = c.candidates if c.candidates is not None else [[] for _ in range(c.num_shapes)]
     tables: dict[str, Array] = {
         "shape_kind": c.kind,
@@ -80,5 +80,5 @@ def contact_tables(c: ContactTopology) -> dict[str, Array]:
 
 
 def as_bits(values: Array) -> Array:
-    """Return the bits of 32-bit masks as int32 numbers."""
+    """Convert 32-bit masks to int32 numbers with the same bits."""
     return values.astype(np.uint32).view(np.int32)

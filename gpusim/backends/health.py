@@ -1,6 +1,6 @@
-"""Quarantine of failed worlds (NaN), and warnings of lost contact pairs. Worlds without failure continue to run.
+"""Quarantine of failed worlds (NaN or huge numbers), and warnings of lost contact pairs.
 
-A failed world stays in its last valid state.
+A failed world stays in its last valid state. All other worlds continue to run.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ GREATEST_SPEED = 1e9
 
 
 def _checked(group: Group) -> list[str]:
-    """Return the names of the variables that must be finite, for one actuator kind."""
+    """Return the names of the state variables of an actuator kind that must be finite."""
     return [v.name for v in group.type.variables if not v.may_be_unset]
 
 
 def _common(failed: Mapping[int, str], worlds: Array) -> list[int]:
-    """Return the world indices that are both in ``worlds`` (n,) and in ``failed``, sorted."""
+    """Return the sorted indices of all worlds that are both in ``worlds`` (n,) and in ``failed``."""
     return sorted(failed.keys() & set(worlds.tolist())) if failed else []
 
 
@@ -61,7 +61,7 @@ class Quarantine:
         self._remember()
 
     def drop_poisoned(self) -> None:
-        """Stop worlds with invalid numbers in the state, before a step reads the numbers."""
+        """Stop worlds with invalid numbers in their state. Call ``drop_poisoned`` before a step."""
         state, bad = self._backend.memory.state, np.zeros(len(self.stopped), dtype=bool)
         # Ignore the numbers of diagrams and the last commands, because no stage reads them.
         unread = ("diagram.", "command_before")
@@ -92,7 +92,7 @@ class Quarantine:
         warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
-        """Let worlds run again after a reset."""
+        """Release ``worlds`` from quarantine after a reset."""
         assert worlds is not None
         self.stopped[worlds] = False
         for world in _common(self._reasons, worlds):
@@ -100,17 +100,17 @@ class Quarantine:
         self._remember()
 
     def report(self) -> str:
-        """Return one line per stopped world."""
+        """Return a text with one line per stopped world."""
         if not self._reasons:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {why}" for world, why in sorted(self._reasons.items()))
 
     def reasons(self) -> dict[int, str]:
-        """Return why each stopped world failed."""
+        """Return the reason for the failure of each stopped world, by world index."""
         return dict(self._reasons)
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let restored worlds outside ``failed`` run."""
+        """Stop those of the restored ``worlds`` (n,) that are in ``failed``, and let all others run."""
         self.release(worlds)
         self._reasons |= {world: failed[world] for world in _common(failed, worlds)}
         self.stopped[list(self._reasons)] = True
@@ -123,7 +123,7 @@ class Quarantine:
             good.state = {name: array.copy() for name, array in group.state.items()}
 
     def _surely_fine(self) -> bool:
-        """Return True if a quick test shows that all worlds are valid, and False if the full test is necessary."""
+        """Return True if a quick test shows that all worlds are valid. Otherwise, the full test is necessary."""
         state = self._backend.memory.state.arrays
         total = 0.0
         for name in ("position", "orientation", "linear_velocity", "angular_momentum"):
@@ -137,7 +137,7 @@ class Quarantine:
         return total < GREATEST_SPEED
 
     def _broken(self) -> Array:
-        """Return a mask of the worlds with a loop that does not close (num_worlds,)."""
+        """Return a mask of the worlds with an open kinematic loop, (num_worlds,)."""
         return np.asarray(self._backend.memory.state.arrays["loop_open"] >= OPEN_SUBSTEPS)
 
     def _fine(self) -> Array:
@@ -152,13 +152,13 @@ class Quarantine:
         return np.asarray(fine & np.all(np.isfinite(state["command_before"]), axis=1))
 
     def _bound(self, name: str) -> Array:
-        """Return the limit for valid values of a state array (1 or num_worlds, 1 or bodies, 1)."""
+        """Return the maximum valid magnitude in the state array ``name``, (1 or num_worlds, 1 or bodies, 1)."""
         if name != "angular_momentum":
             return np.full((1, 1, 1), GREATEST_SPEED)
         return np.asarray(GREATEST_SPEED * np.maximum(self._backend.work.inertia_largest, 1.0)[..., None])
 
     def _cause(self, world: int) -> str:
-        """Return a message that names the first body, actuator or joint with invalid numbers."""
+        """Return the message about the first body, actuator or joint with invalid numbers in a failed world."""
         work, state = self._backend.work, self._backend.memory.state.arrays
         time = float(self._good.arrays["time"][world])
         started = work.twist_before[world]
@@ -185,13 +185,13 @@ class Quarantine:
 
 
 def _broken_joint(model: Model, gap: float, after: str) -> str:
-    """Return a message about the joint whose two frames are too far apart."""
+    """Return the message about a joint in a loop that does not close."""
     label = model.topology.constraint_labels[constraint_of(gap)]
     return f"joint '{label}' is {gap:.3g} m apart {after}; its loop cannot close"
 
 
 class CapacityWatch:
-    """Watch that warns if the pair buffer of a world (``SolverConfig.max_pairs``) overflowed."""
+    """Monitor that warns if the pair buffer of a world (``SolverConfig.max_pairs``) overflows."""
 
     def __init__(self, backend: Backend, model: Model, config: SolverConfig) -> None:
         self.backend = backend
@@ -202,14 +202,14 @@ class CapacityWatch:
 
     @property
     def full(self) -> Array:
-        """Return a mask of the worlds that have lost pairs since the start or the last reset (num_worlds,)."""
+        """Return a mask of the worlds that have lost contact pairs since their last reset, (num_worlds,)."""
         return np.asarray(self.backend.memory.read_state().arrays["pair_overflow"] > 0)
 
     def check(self) -> None:
-        """Warn once per simulation of lost pairs, or raise an error if ``SolverConfig.strict`` is set.
+        """Warn once per simulation of lost contact pairs. With ``SolverConfig.strict``, raise an error instead.
 
         Raises:
-            SimulationError: a world lost pairs in the last run, and ``SolverConfig.strict`` is set.
+            SimulationError: a world lost contact pairs in the last run, and ``SolverConfig.strict`` is set.
         """
         if not self.max_pairs or (self._warned and not self._strict) or not self.backend.newly("overflowed"):
             return
@@ -224,16 +224,16 @@ class CapacityWatch:
         warnings.warn(self._message(new), stacklevel=callers_level())
 
     def release(self, worlds: Array) -> None:
-        """Clear the lost pairs of worlds after a reset."""
+        """Forget the lost contact pairs of ``worlds`` after a reset."""
         self._seen[worlds] = 0
 
     def resume(self, worlds: Array) -> None:
-        """Suppress warnings of pairs that the restored worlds lost before the snapshot."""
+        """Suppress warnings of contact pairs that the restored ``worlds`` lost before their snapshot."""
         self._seen[worlds] = self.backend.memory.read_state().arrays["pair_overflow"][worlds]
         self._warned |= bool(self._seen[worlds].any())
 
     def report(self) -> list[str]:
-        """Return one line for every world that lost pairs."""
+        """Return one line for each world that lost contact pairs."""
         peak = self.backend.memory.read_state().arrays["pair_peak"]
         return [capacity_message(int(peak[w]), self.max_pairs, int(w)) for w in np.flatnonzero(self.full)]
 
@@ -271,20 +271,20 @@ class KernelHealth(Protocol):
         """Return the state and the commands."""
 
     def read_health(self) -> Array:
-        """Return the failure code of every world, 0 for a healthy world (num_worlds,)."""
+        """Return the failure code of each world, or 0 for a valid world, (num_worlds,)."""
 
     def read_health_value(self) -> Array:
-        """Return the invalid value of each failed world (num_worlds,)."""
+        """Return the invalid number that stopped each failed world, (num_worlds,)."""
 
     def release(self, worlds: Array) -> None:
-        """Let worlds run again."""
+        """Release ``worlds`` from quarantine."""
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on the previous backend. ``words``: failure codes."""
+        """Stop the worlds that failed on the previous backend. ``words`` contains the failure codes of all worlds."""
 
 
 class KernelQuarantine:
-    """Quarantine of kernel backends. The kernels check each world, and keep a failed world in its last valid state."""
+    """Quarantine of the native and CUDA backends. The kernels check the worlds and keep failed worlds unchanged."""
 
     def __init__(self, backend: KernelHealth, drivers: Mapping[str, str]) -> None:
         self._backend = backend
@@ -296,7 +296,7 @@ class KernelQuarantine:
 
     @property
     def stopped(self) -> Array:
-        """Return a mask of the stopped worlds (num_worlds,)."""
+        """Return a mask of the stopped worlds, (num_worlds,)."""
         return np.asarray(self._backend.read_health() != 0)
 
     def check(self) -> None:
@@ -314,7 +314,7 @@ class KernelQuarantine:
             warnings.warn(message, stacklevel=callers_level())
 
     def release(self, worlds: Array | None) -> None:
-        """Let worlds run again after a reset."""
+        """Release ``worlds`` from quarantine after a reset."""
         if worlds is None:
             self._reported.clear()
             return
@@ -323,18 +323,18 @@ class KernelQuarantine:
             del self._reported[world]
 
     def report(self) -> str:
-        """Return one line per stopped world."""
+        """Return a text with one line per stopped world."""
         reasons = self.reasons()
         if not reasons:
             return "all worlds are fine"
         return "\n".join(f"world {world}: {reason}" for world, reason in reasons.items())
 
     def reasons(self) -> dict[int, str]:
-        """Return why each stopped world failed."""
+        """Return the reason for the failure of each stopped world, by world index."""
         return self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop the restored ``worlds`` (n,) that are in ``failed``. Let restored worlds outside ``failed`` run."""
+        """Stop those of the restored ``worlds`` (n,) that are in ``failed``, and let all others run."""
         words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
         stopped = {world: failed[world] for world in _common(failed, worlds)}
         words[worlds] = values[worlds] = 0

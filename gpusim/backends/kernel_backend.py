@@ -48,12 +48,12 @@ STAGED_ABOVE_A_LEVEL = 1 << 18
 
 
 def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
-    """Return whether a world of this size runs in staged launch.
+    """Return whether to use the staged launch for worlds of this size.
 
     Args:
-        launch: see ``Simulation``.
-        world_bytes: bytes of the work arrays of the world.
-        levels: number of levels of the elimination tree with separate launches (``launched_levels``).
+        launch: launch mode of ``Simulation``: "fused", "staged", "simd" or "auto".
+        world_bytes: size of the work arrays of one world (bytes).
+        levels: result of ``launched_levels`` (solver/launch_plan.py).
 
     Raises:
         UnknownNameError: ``launch`` has an unknown value.
@@ -65,7 +65,7 @@ def use_staged(launch: str, world_bytes: int, levels: int = 0) -> bool:
 
 
 def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str:
-    """Return a text with the launch mode and the reason for the choice."""
+    """Return a text with the launch mode and the reason for its choice."""
     name = "staged" if staged else "fused"
     if launch != "auto":
         return f"launch {name}: as requested"
@@ -76,7 +76,7 @@ def _why_launch(launch: str, staged: bool, world_bytes: int, levels: int) -> str
 
 
 def arguments_type(kinds: Kinds) -> np.dtype:  # type: ignore[type-arg]
-    """Return the structure ``Arguments`` of the kernels as a dtype."""
+    """Return the NumPy dtype that matches the C++ struct ``Arguments`` of the kernels."""
     fields = [(name, np.uint64 if kind.endswith("*") else _NUMPY_TYPES[kind]) for kind, name in argument_members(kinds)]
     return np.dtype(fields, align=True)
 
@@ -86,12 +86,12 @@ class KernelBackend(ABC):
 
     Args:
         model, parameters, config: the simulation to run.
-        memory: the state, the commands, and the arrays of the kernels.
-        real: number type of the computations in a substep. Numbers in the state may have another type.
+        memory: memory with the state, the commands, and the arrays of the kernels.
+        real: number type of the computations in a substep. The state can have another number type.
         launch: "fused", "staged" or "auto".
 
     Attributes:
-        launch_reason: text with the launch mode and the reason for the choice.
+        launch_reason: text with the launch mode and the reason for its choice.
     """
 
     name: str
@@ -139,28 +139,25 @@ class KernelBackend(ABC):
         return "staged" if self.staged else "fused"
 
     def make_parameters(self, values: dict[str, Array]) -> KernelParameters:
-        """Return the parameters in the memory of this backend."""
+        """Create the parameters in the memory of this backend."""
         return KernelParameters(self.model, self.memory, values, self.real, self.arguments)
 
     def make_plan(self) -> None:
-        """Make the plan of staged launches for the current settings."""
+        """Create the plan of staged launches for the current settings."""
         if self.staged:
             settings = {name: self._setting(name) for name in SETTINGS_INT}
             self.plan = LaunchPlan(self.sizes | settings | {"direct": int(self.direct)})
 
     @abstractmethod
     def lanes(self) -> int:
-        """Return the number of contact manifolds whose data is interleaved in memory.
-
-        This number does not change the results.
-        """
+        """Return how many contact manifolds are interleaved in memory. The results do not depend on this number."""
 
     @abstractmethod
     def run(self, n: int, dt: float) -> bool:
         """Run ``n`` steps of ``dt`` seconds. Return True if a world failed."""
 
     def advance(self, n: int, dt: float, check: Callable[[], None]) -> None:
-        """Run ``n`` steps of ``dt`` seconds. Call ``check`` if a world failed. The kernels check every step."""
+        """Run ``n`` steps of ``dt`` seconds. Call ``check`` if a world failed."""
         if self.run(n, dt):
             check()
 
@@ -169,30 +166,33 @@ class KernelBackend(ABC):
         return None
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> KernelQuarantine:
-        """Return the quarantine.
+        """Create the quarantine of failed worlds.
 
-        ``drivers`` maps the label of a command to the label of the diagram that writes the command.
+        ``drivers`` maps the label of each command to the label of the diagram that writes it.
         """
         return KernelQuarantine(self, drivers)
 
     @abstractmethod
     def run_forward(self, h: float) -> StepBuffers:
-        """Compute velocities and forces at the current time (stage forward)."""
+        """Compute velocities and forces at the current time (stage forward), and return work arrays on the host."""
 
     @abstractmethod
     def current_angles(self) -> None:
-        """Compute the joint angles of the current poses. The angles count full rotations."""
+        """Compute the joint angles at the current poses, including full rotations."""
 
     def invalidate(self, initial: bool = False) -> None:  # noqa: B027 (nothing to do with shared memory)
-        """Invalidate the results of stage forward. With ``initial``, also invalidate copies of the reset state."""
+        """Invalidate the results of stage forward.
+
+        If ``initial`` is True, also invalidate copies of the reset state.
+        """
 
     def restore(self, initial: State, worlds: Array) -> None:
-        """Reset worlds to a state and the default commands."""
+        """Reset ``worlds`` to the state ``initial`` and the default commands."""
         self.memory.state.copy_worlds(initial, worlds)
         self.memory.control[worlds] = self.model.default_controls
 
     def last_substep(self) -> float:
-        """Return the size of the last substep (s), or 0 right after a reset."""
+        """Return the duration of the last substep (s), or 0 right after a reset."""
         return float(self.memory.read_state().arrays["step_before"].max())
 
     @abstractmethod
@@ -201,33 +201,33 @@ class KernelBackend(ABC):
 
     @abstractmethod
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return an array (num_worlds, width), and a function that runs kernels to fill the array with signals."""
+        """Return an array for signals (num_worlds, width), and a function that fills the array with kernels."""
 
     @abstractmethod
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return a function that runs a block diagram. The state variables are in the state array ``name``."""
+        """Return a function that runs a block diagram with its state variables in the state array ``name``."""
 
     def read_health(self) -> Array:
-        """Return the failure code of every world, 0 for a healthy world (num_worlds,)."""
+        """Return the failure code of each world, or 0 for a valid world, (num_worlds,)."""
         return self.memory.read_array("health")
 
     def read_health_value(self) -> Array:
-        """Return the invalid value of each failed world (num_worlds,)."""
+        """Return the invalid number that stopped each failed world, (num_worlds,)."""
         return self.memory.read_array("health_value")
 
     def newly(self, problem: str) -> bool:
-        """Return whether a world has a new problem since the last call. ``problem`` is one of PROBLEMS."""
+        """Return whether ``problem`` (of PROBLEMS) has occurred in another world since the last call."""
         seen = self._seen[problem]
         count = self._seen[problem] = self.counters[problem].item()
         return count > seen
 
     def release(self, worlds: Array) -> None:
-        """Let worlds run again."""
+        """Release ``worlds`` from quarantine."""
         self.health[worlds] = 0
         self.counters["failed"][0] = self._seen["failed"] = int(np.count_nonzero(self.health))
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on the previous backend. ``words``: failure codes."""
+        """Stop the worlds that failed on the previous backend. ``words`` contains the failure codes of all worlds."""
         self.health[:], self.health_value[:] = words, values
         self.counters["failed"][0] = self._seen["failed"] = int(np.count_nonzero(words))
 
@@ -277,7 +277,7 @@ class KernelBackend(ABC):
         return int(special[name] if name in special else getattr(self.config, name))
 
     def written(self, names: Iterable[str], worlds: Array, kind: str | None = None) -> None:
-        """Update written parameters of the model or of an actuator kind, in the given ``worlds``."""
+        """Pass changed parameters ``names`` of the model or of an actuator kind in ``worlds`` to the kernels."""
         before, names = self.arguments.tobytes(), tuple(names)
         self.parameters.written(names, worlds, kind)
         if kind is None and set(names) & set(BOUNCING):
@@ -285,13 +285,13 @@ class KernelBackend(ABC):
         self.pass_on(before)
 
     def set_bounces(self, bounces: bool) -> None:
-        """Make a new launch plan if ``bounces`` (whether a limit or a shape has restitution) has changed."""
+        """Set the kernel argument ``bounces``. If it changes, create a new launch plan."""
         if bool(self.arguments["bounces"]) != bounces:
             self.arguments["bounces"] = bounces
             self.make_plan()
 
     def pass_on(self, before: bytes) -> None:
-        """Pass changed arguments to the kernels, and mark the work arrays on the host as outdated."""
+        """Pass the kernel arguments to the device if they differ from ``before``. Mark host work arrays as outdated."""
         if self._work is not None:
             self._work_stale = True
         if self.arguments.tobytes() != before:
@@ -299,7 +299,7 @@ class KernelBackend(ABC):
 
     @property
     def work(self) -> StepBuffers:
-        """Return the work arrays of a substep on the host."""
+        """Return work arrays of a substep on the host."""
         state = self.memory.read_state()
         if self._work is None:
             self._work = StepBuffers(self.model, state, self.parameters.values, self.config, self.real)
@@ -309,14 +309,14 @@ class KernelBackend(ABC):
         return self._work
 
     def sync_arguments(self) -> None:  # noqa: B027 (nothing to do with shared memory)
-        """Pass changed ``arguments`` to the kernels."""
+        """Pass the changed attribute ``arguments`` to the kernels."""
 
     @abstractmethod
     def slab_array(self, name: str) -> Array:
-        """Return a host view or copy of the array ``name`` of all worlds after stage forward (num_worlds, ...)."""
+        """Return a host view or copy of the slab array ``name`` after stage forward, (num_worlds, ...)."""
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return copies of the contacts of the last trial step, or None if the model has no pair capacity."""
+        """Return copies of the contacts after stage forward, or None if the model has no pair capacity."""
         if not self.sizes["pairs"]:
             return None
         slab = self.slab_array
@@ -333,7 +333,7 @@ class KernelBackend(ABC):
         )
 
     def fill_work(self, h: float) -> StepBuffers:
-        """Return host copies of the work arrays after stage forward, for signals."""
+        """Return host copies of the work arrays after stage forward. Signals read these copies."""
         w, slab = self.work, self.slab_array
         w.control = self.memory.control
         prepare.set_times(w, h)

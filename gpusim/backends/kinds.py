@@ -1,6 +1,6 @@
-"""Kinds of actuators in a build of the kernels, and the source text of custom kinds.
+"""Actuator kinds in a build of the kernels, and the source texts of custom kinds.
 
-Every build contains COMMON_KINDS. A build also contains the extra and custom kinds of the model.
+Every build contains COMMON_KINDS. It also contains all other kinds that the model uses.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ COMMON_KINDS: Kinds = tuple(kind for kind in PACKAGE_KINDS if not kind.extra)
 
 
 def kinds_of(model: Model) -> Kinds:
-    """Return the kinds in the build of a model: COMMON_KINDS, and the extra and custom kinds of the model."""
+    """Return the actuator kinds in the build of a model: COMMON_KINDS and all other kinds that the model uses."""
     known = {kind.name: kind for kind in COMMON_KINDS} | {group.type.name: group.type for group in model.groups}
     return tuple(known[name] for name in sorted(known))
 
 
 def own_kinds(kinds: Kinds) -> Kinds:
-    """Return the custom actuator kinds, which are defined outside the package."""
+    """Return the custom actuator kinds among ``kinds``. Users define custom kinds outside the package."""
     classes = {type(kind) for kind in PACKAGE_KINDS}
     return tuple(kind for kind in kinds if type(kind) not in classes)
 
 
 def own_file(kind: ActuatorType) -> str:
-    """Return the file name of the source that contains the kernels of a custom actuator kind."""
+    """Return the file name of the kernel source of a custom actuator kind."""
     return f"{OWN_FOLDER}/{kind.name}.cuh"
 
 
 def own_sources(kinds: Kinds) -> dict[str, str]:
-    """Return the kernel sources of custom kinds, text by file name.
+    """Return the kernel sources of custom actuator kinds: texts by file name.
 
     Raises:
         ModelError: a file in ``kernel_source`` cannot be read.
@@ -55,7 +55,7 @@ def own_sources(kinds: Kinds) -> dict[str, str]:
 
 
 def kernel_text(kind: ActuatorType) -> str:
-    """Return the text in ``kernel_source`` of a kind, or the content of the file if ``kernel_source`` is a path.
+    """Return the kernel source of an actuator kind. ``kernel_source`` is the text itself or the path of a file.
 
     Raises:
         ModelError: the file cannot be read.
@@ -72,10 +72,10 @@ def kernel_text(kind: ActuatorType) -> str:
 
 
 def check_kernels(kinds: Kinds) -> None:
-    """Check custom actuator kinds before their kernels are built.
+    """Check the kernel sources of custom actuator kinds before compilation.
 
     Raises:
-        ModelError: a method of the kind has no kernel function, or the kernels have an error that gpusim can find.
+        ModelError: a method of an actuator kind has no kernel function, or the kernel source has an error.
     """
     for kind in own_kinds(kinds):
         _check_functions(kind)
@@ -90,7 +90,7 @@ def check_kernels(kinds: Kinds) -> None:
 
 
 def _check_functions(kind: ActuatorType) -> None:
-    """Check that the kind has a kernel function for each Python method."""
+    """Check that an actuator kind has a kernel function for each Python method."""
     done = [f for f in ("push", "evaluate", "advance") if getattr(type(kind), f) is not getattr(ActuatorType, f)]
     done += ["relinearize"] if kind.nonlinear else []
     if kind.coupled:
@@ -109,7 +109,7 @@ def _check_functions(kind: ActuatorType) -> None:
 
 
 def check_names(kinds: Kinds, names: list[str]) -> None:
-    """Check that the names in the kernels are unique.
+    """Check that custom actuator kinds use no existing kernel name.
 
     Raises:
         ModelError: a custom kind uses an existing name.

@@ -1,7 +1,4 @@
-"""Memory of a backend on the host: the state and the commands of all worlds.
-
-The CUDA backend has a separate memory class (cuda/memory.py), with copies on the device.
-"""
+"""Memory of a backend on the host: the state and the commands of all worlds."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from gpusim.typing import Array
 
 
 class HostMemory:
-    """State and commands in host memory. The default commands are the initial commands.
+    """State and commands in host memory. The commands start with their default values.
 
     Attributes:
         control: commands (num_worlds, controls).
@@ -30,7 +27,7 @@ class HostMemory:
 
     @property
     def state(self) -> State:
-        """Return the state. The caller may change the state."""
+        """Return the state for reading and writing."""
         return self._state
 
     def read_state(self) -> State:
@@ -38,19 +35,19 @@ class HostMemory:
         return self._state
 
     def host_control(self) -> Array:
-        """Return writable commands (num_worlds, controls)."""
+        """Return the commands for reading and writing, (num_worlds, controls)."""
         return self.control
 
     def read_control(self) -> Array:
-        """Return the commands for reading only (num_worlds, controls)."""
+        """Return the commands for reading only, (num_worlds, controls)."""
         return self.control
 
     def hold_overridden(self) -> None:
-        """Set overridden commands to the values in the state array OVERRIDE."""
+        """Set the commands that an emergency stop overrides to the values in the state array OVERRIDE."""
         apply_overrides(self.control, self._state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write n commands of all worlds. ``values``: (num_worlds, n). ``columns``: a slice or indices."""
+        """Write ``values`` (num_worlds, n) to n commands. ``columns`` selects them, as a slice or as indices."""
         given = values if type(values) is np.ndarray else on_host(values).reshape(self.num_worlds, -1)
         self.control[:, columns] = given
 
@@ -62,23 +59,23 @@ class HostMemory:
         """Do nothing: the parameters are on the host."""
 
     def register_array(self, name: str) -> None:
-        """Do nothing: the array is already in the state."""
+        """Do nothing: the state already contains the array."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of a state array (worlds, n)."""
+        """Return n columns of a state array, (num_worlds, n)."""
         return self._state.arrays[name][:, list(columns)]
 
     def to_device(self, array: Array) -> Any:
-        """Return the array itself."""
+        """Return ``array``, because this memory is not on a device."""
         return array
 
 
 class KernelMemory(HostMemory):
-    """Host memory whose arrays the kernels read and write by address.
+    """Host memory for kernels, which access its arrays by address.
 
     Attributes:
-        kinds: kinds of the model's actuators.
-        packed_state: variables of each actuator kind (num_worlds, variables, n).
+        kinds: actuator kinds in the build of the model.
+        packed_state: state variables of the n actuators of each kind, (num_worlds, variables, n).
     """
 
     def __init__(self, model: Model, state: State) -> None:
@@ -93,26 +90,26 @@ class KernelMemory(HostMemory):
 
     @property
     def groups(self) -> list[Group]:
-        """Groups of actuators in the state, one group per actuator kind."""
+        """Return the actuator groups of the state, one group per actuator kind."""
         return self._state.groups
 
     def _pack(self, group: Group) -> None:
-        """Pack the state variables of an actuator group into one array, and replace each variable by a view."""
+        """Pack the state variables of an actuator group into one array, and make each variable a view of it."""
         variables = group.type.variables
         packed = np.stack([group.state[v.name] for v in variables], axis=1).astype(self.stored)
         own = self.packed_state[group.type.name] = np.ascontiguousarray(packed)
         group.state = {v.name: own[:, k] for k, v in enumerate(variables)}
 
     def kept_array(self, name: str) -> Array:
-        """Return a state array on the host by field name."""
+        """Return the state array with the field name ``name`` on the host."""
         if name in self._state.arrays:
             return self._state.arrays[name]
         return self.packed_state.get(name.removesuffix("_state"), np.zeros(0))
 
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Pass an array to the kernels under a name, and return the address of the array.
+        """Pass an array to the kernels under a name, and return its address.
 
-        ``worlds``: rows that have changed since the last call with this name.
+        ``worlds`` contains the rows that have changed since the last call with this name.
         """
         if name not in self._bound or self._bound[name][0] is not array:
             kept = np.ascontiguousarray(array)
@@ -120,11 +117,11 @@ class KernelMemory(HostMemory):
         return self._bound[name][1]
 
     def read_array(self, name: str) -> Array:
-        """Return the array that :meth:`bind_array` bound to ``name``. The kernels write this array."""
+        """Return the array that :meth:`bind_array` has passed to the kernels as ``name``."""
         return self._bound[name][0]
 
     def rows_of(self, worlds: Array) -> Array:
-        """Return the index of each world in the list ``worlds``, or -1 for worlds outside the list (num_worlds,)."""
+        """Return the position of each world in the list ``worlds``, or -1 for all other worlds, (num_worlds,)."""
         rows = np.full(self.num_worlds, -1, np.int32)
         rows[worlds] = np.arange(len(worlds))
         return rows

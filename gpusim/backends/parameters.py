@@ -1,4 +1,4 @@
-"""Parameters of a model and its actuators in the memory of a backend with kernels."""
+"""Parameters of a model and its actuators, in the memory of a backend with kernels."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ BOUNCING = ("limit_restitution", "shape_restitution")
 
 
 class KernelParameters:
-    """Parameters and derived values of all worlds, and their addresses in the kernel arguments.
+    """Parameters of all worlds and values derived from them. The kernel arguments contain their addresses.
 
     Args:
-        model: the model.
+        model: model of the simulation.
         memory: memory that the kernels read.
-        values: parameters of the model by name. Parameter writes change these arrays.
+        values: parameter arrays of the model by name. Parameter writes change these arrays.
         real: number type of the computations in a substep.
-        arguments: kernel arguments, whose addresses and strides this class updates.
+        arguments: kernel arguments. This class updates addresses and strides in them.
 
     Attributes:
         derived: values that depend on parameters, by name.
-        packed: parameters of each actuator kind (1 or num_worlds, parameters, n).
+        packed: parameters of the n actuators of each kind, (1 or num_worlds, parameters, n).
     """
 
     def __init__(self, model: Model, memory: KernelMemory, values: dict[str, Array], real: Any, arguments: Any) -> None:
@@ -41,11 +41,11 @@ class KernelParameters:
 
     @property
     def groups(self) -> dict[str, Group]:
-        """Return the actuators by kind."""
+        """Return the actuator groups by kind."""
         return {g.type.name: g for g in self.memory.groups}
 
     def bounces(self) -> bool:
-        """Return whether a limit or a shape of any world has a coefficient of restitution."""
+        """Return whether a position limit or shape has a positive coefficient of restitution in any world."""
         return any(bool(np.any(self.values[name] > 0.0)) for name in BOUNCING)
 
     def upload(self) -> None:
@@ -59,7 +59,7 @@ class KernelParameters:
             self.upload_actuators(group)
 
     def written(self, names: Iterable[str], worlds: Array, kind: str | None) -> None:
-        """Update written parameters of the model or of an actuator kind, in the given ``worlds``."""
+        """Pass changed parameters ``names`` of the model or of an actuator kind in ``worlds`` to the kernels."""
         if kind is not None:
             self._actuators_written(kind, names, worlds)
             return

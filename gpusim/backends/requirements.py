@@ -1,4 +1,4 @@
-"""Minimum versions of required packages, as in pyproject.toml."""
+"""Minimum versions of required packages. pyproject.toml contains the same versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MIN_VERSIONS = {
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Return the leading numbers of a version string, to compare versions."""
+    """Return the leading numbers of a version string as a key for comparisons."""
     return tuple(int(number) for number in re.findall(r"\d+", re.split(r"[^\d.]", version, maxsplit=1)[0]))
 
 

@@ -1,4 +1,4 @@
-"""Topology and sizes of a model as flat tables (int32 and float64 arrays) for the kernels."""
+"""Topology and sizes of a model for the kernels, as flat int32 and float64 arrays (tables)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ SIZES = (
 
 
 def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[dict[str, Array], dict[str, int]]:
-    """Return the tables (TABLE_TYPES) and the sizes (SIZES) of a model by name."""
+    """Return the tables of a model (see TABLE_TYPES) and its sizes (see SIZES), by name."""
     t, layout = model.topology, Layout(model.topology)
     direct, swept = config.direct, int(t.swept.sum())
     colored = bool(swept) or not direct
@@ -160,17 +160,17 @@ def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[d
 
 
 def starts(counts: Iterable[int]) -> Array:
-    """Return the start index of each list in a packed array, and the end index of the last list."""
+    """Return the start index of each list in a packed array, followed by the end index of the last list."""
     return np.concatenate([[0], np.cumsum(np.fromiter(counts, dtype=np.int64))]).astype(np.int64)
 
 
 def packed(lists: Sequence[Sequence[int]]) -> tuple[Array, Array]:
-    """Pack lists into one array. Return the start index of each list, and the array."""
+    """Pack lists into one array. Return the start indices of :func:`starts`, and the packed array."""
     return starts(len(x) for x in lists), np.array([v for x in lists for v in x], dtype=np.int64)
 
 
 def _dot_points(t: Topology) -> Array:
-    """Return the start of each group of dot elements (constraints on dot products), and the number of elements."""
+    """Return the start index of each group of dot elements that share bodies and points, and the number of elements."""
     dot, count = t.dot, t.dot.u.shape[0]
     kinds = np.column_stack([dot.body_a, dot.body_b, dot.linear, dot.vector_a, dot.vector_b])
     first = np.flatnonzero(np.append(True, (kinds[1:] != kinds[:-1]).any(axis=1))) if count else np.zeros(0)
@@ -178,7 +178,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Return the number of body slots that each constraint uses (constraints,), at least 2."""
+    """Return the number of body slots that each constraint uses (at least 2), (constraints,)."""
     numbers = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, numbers, 2), axis=1, initial=2))
 
@@ -223,14 +223,14 @@ _ELIMINATION = (
 
 
 def _no_elimination() -> dict[str, Array]:
-    """Return empty tables for the colored solver, which needs no factorization."""
+    """Return empty factorization tables for the colored solver."""
     tables: dict[str, Array] = dict.fromkeys(_ELIMINATION, np.zeros(0))
     tables["level_pivot"] = np.zeros(1)
     return tables
 
 
 def _elimination_tables(t: Topology) -> dict[str, Array]:
-    """Return the block operations of the factorization as tables, sorted by target block."""
+    """Return the block operations of the factorization as tables, grouped by target block."""
     e, assembly = t.hub_factorization
     products = _by_target(assembly.rounds, e.num_blocks)
     tables: dict[str, Array] = {
@@ -280,7 +280,7 @@ def _elimination_tables(t: Topology) -> dict[str, Array]:
 
 
 def _gather(rounds: list[tuple[Array, Array, Array]]) -> dict[int, list[tuple[int, int]]]:
-    """Return a list of (left, right) operands for each target block, in the order of ``rounds``."""
+    """Return the list of operand pairs (left, right) for each target block, in the order of ``rounds``."""
     targets: dict[int, list[tuple[int, int]]] = {}
     for target, left, right in rounds:
         for k, a, b in zip(target.tolist(), left.tolist(), right.tolist(), strict=True):

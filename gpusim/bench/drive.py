@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def command(sim: Simulation, number: int, motors: bool = False) -> None:
-    """Set a new random command for every valve (with ``motors=True``, for every actuator) in every world.
+    """Set a new random command for every valve in every world. With ``motors``, also set all other commands.
 
     The random values depend only on ``number`` and the label of the command.
     """
@@ -30,7 +30,7 @@ def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
     Args:
         sim: the simulation.
         steps: number of steps.
-        hold: number of steps between new commands. With ``hold=0``, valves get one command, and motors get no commands.
+        hold: number of steps between new commands. With 0, each valve gets one command, and motors get none.
     """
     for number, done in enumerate(range(0, steps, hold or max(steps, 1)), 1):
         command(sim, number, hold > 0)
@@ -43,7 +43,7 @@ def valve_labels(model: Model) -> set[str]:
 
 
 def motor_labels(model: Model) -> set[str]:
-    """Return the labels of all commands that are not valve commands, such as motor commands."""
+    """Return the labels of all commands except valve commands."""
     return set(model.controls) - valve_labels(model)
 
 

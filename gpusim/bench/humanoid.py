@@ -1,8 +1,8 @@
 """The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors.
 
-The numbers are from gymnasium's humanoid.xml. Several hinges of a body become one joint with several axes. As in the
-file (``condim``), links have friction with the floor, but no friction with each other. The model omits the two tendons
-of humanoid.xml, because the tendons exert no force.
+The numbers are from gymnasium's humanoid.xml. Several hinges of a body become one joint with several axes. As in
+humanoid.xml (``condim``), contacts between links have no friction. The model omits the two tendons of humanoid.xml,
+which exert no force.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _add_geom(b: ModelBuilder, body: int, geom: Geom) -> int:
 
 
 def _along(middle: Any, axis: Any) -> Transform:
-    """Return a frame at ``middle`` whose z axis is ``axis`` or -``axis`` (unit vectors)."""
+    """Return a frame at ``middle`` whose z axis is parallel to the unit vector ``axis``."""
     if axis[2] < -0.5:  # a capsule is symmetric, so its axis may be reversed
         axis = -axis
     x, y, z = (float(c) for c in axis)

@@ -1,4 +1,4 @@
-"""Models that only benchmarks use. Benchmarks also use scenes."""
+"""Models for benchmarks."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MASS = 0.1
 def joint_grid(columns: int, rows: int) -> ModelBuilder:
     """Return a grid of ``columns`` x ``rows`` plates with ball joints between neighbors.
 
-    Ball joints connect the first column to the world. Each joint has 3 constraint rows. A large grid has about two
-    joints per plate.
+    Ball joints also connect the first column to the world. A large grid has about two joints per plate, with 3
+    constraint rows each.
 
     Raises:
         ModelError: there is no column or no row.

@@ -1,4 +1,4 @@
-"""Measure the time of each stage, and of each kernel (staged launch) or routine (fused launch)."""
+"""Measure the time of each stage of a step, and of each kernel (staged launch) or C++ function (fused launch)."""
 
 from __future__ import annotations
 
@@ -45,9 +45,8 @@ def twin_of(sim: Any, launch: str) -> Any:
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     """Return the time of a step (microseconds) by stage and by kernel. The simulation runs at least ``steps`` steps.
 
-    In staged launch, the function times each kernel launch. solver/schedule.py lists the stages. The additional stages
-    "start" and "store" load and store the state. On a CPU, "calls" is the time that Python spends between the kernel
-    calls.
+    solver/schedule.py lists the stages. The additional stages "start" and "store" load and store the state. On a CPU,
+    "calls" is the time in Python between the kernel calls of a staged launch.
 
     Raises:
         ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
@@ -73,7 +72,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
 
 
 def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
-    """Return the time of each stage, and of each routine, in a fused launch."""
+    """Return the time of each stage and of each C++ function in a fused launch."""
     fractions = clock_routines(sim, steps)
     synchronize(sim)
     # thread time excludes other programs, but needs a single thread
@@ -89,7 +88,7 @@ def _fused(sim: Any, steps: int) -> tuple[Times, Times]:
 
 
 class _Timer:
-    """Total time (s) of the launches of each stage and of each kernel."""
+    """Total time (s) of each stage and of each kernel."""
 
     def __init__(self) -> None:
         self.stages: defaultdict[str, float] = defaultdict(float)
@@ -116,7 +115,7 @@ class _CpuTimer(_Timer):
         self.clock = time.thread_time if backend.threads == 1 else time.perf_counter
 
     def runner(self, h: float) -> Runner:
-        """Return a function that replaces the backend's launches in a step of ``h`` s and times each launch."""
+        """Return a function that runs and times the kernel launches of a step of ``h`` s."""
         size, backend, clock = ctypes.c_double(h), self._backend, self.clock
         library, address, team = backend._library, backend._address, backend.team
 
@@ -143,7 +142,7 @@ class _GpuTimer(_Timer):
             self._busy = cupy.zeros(BUSY_BYTES, np.uint8)
 
     def runner(self, h: float) -> Runner:
-        """Return a function that replaces the backend's launches in a step of ``h`` s and times each launch."""
+        """Return a function that runs and times the kernel launches of a step of ``h`` s."""
 
         def run(segment: list[Launch]) -> None:
             for launch in segment:
@@ -156,7 +155,7 @@ class _GpuTimer(_Timer):
         return run
 
     def run(self, sim: Any, steps: int) -> None:
-        """Count the launches in a first step, then run the timed steps."""
+        """Run the timed steps, after one step that counts the kernel launches."""
         sim.step(1)
         count = len(self._launched)
         self._launched.clear()

@@ -1,4 +1,4 @@
-"""Piles for timing contacts: layers of boxes and spheres that settle on each other.
+"""Piles for contact benchmarks: layers of boxes and spheres that settle on each other.
 
 Every object is 1 m wide and weighs 1 kg. Every second layer is shifted by 0.3 m. Small random rotations and shifts with
 a fixed seed break the symmetry. Benchmarks of other simulators use the same poses.
@@ -61,7 +61,7 @@ class Heap:
 
 
 def heap(columns: int, layers: int, spheres: bool = False) -> Heap:
-    """Return layers of ``columns`` x ``columns`` objects. With ``spheres``, every second object is a sphere.
+    """Return ``layers`` layers of ``columns`` x ``columns`` boxes. With ``spheres``, every second object is a sphere.
 
     Raises:
         ModelError: there is no column or no layer.
@@ -148,7 +148,7 @@ def overlap(sim: Simulation) -> float:
 
 
 def motion_figures(manifolds: int, points: int, step_us: float, velocity: Any) -> dict[str, float]:
-    """Return the results of :func:`figures` without ``overlap``. ``velocity``: velocities of centers of mass (n, 3)."""
+    """Return the results of :func:`figures` without ``overlap``. ``velocity`` (n, 3) is for n centers of mass."""
     speed = np.linalg.norm(np.asarray(velocity, float), axis=1)
     return {
         "manifolds": float(manifolds),

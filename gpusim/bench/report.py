@@ -34,7 +34,7 @@ LEGEND = "us/step: median time of a step of all worlds; +-: its interquartile ra
 
 
 def cells(record: Record) -> tuple[str, ...]:
-    """Return the cells of one line of the table."""
+    """Return the table cells of one benchmark case."""
     first = (record.workload, record.case, str(record.worlds), f"{_how(record)} {record.solver}".strip())
     if record.error:
         return (*first, "failed", "", "")
@@ -42,7 +42,7 @@ def cells(record: Record) -> tuple[str, ...]:
 
 
 def notes(records: Sequence[Record]) -> list[str]:
-    """Return the results that are not in the table, one line each."""
+    """Return lines about failed cases and the time per constraint row."""
     lines = []
     for record in records:
         if record.error:
@@ -56,7 +56,7 @@ def notes(records: Sequence[Record]) -> list[str]:
 
 
 def pile_rows(records: Sequence[Record]) -> list[tuple[str, ...]]:
-    """Return the lines of the table of piles, or an empty list if no pile ran."""
+    """Return the table rows of all piles that ran."""
     return [
         pile_cells(record.case, _how(record), record.step_us, record.extra)
         for record in records
@@ -65,7 +65,7 @@ def pile_rows(records: Sequence[Record]) -> list[tuple[str, ...]]:
 
 
 def pile_cells(case: str, how: str, step_us: float, extra: dict[str, float]) -> tuple[str, ...]:
-    """Return the cells of one line of the table of piles. ``extra`` is from :func:`gpusim.bench.piles.figures`."""
+    """Return the table cells of one pile. ``extra`` is from :func:`gpusim.bench.piles.figures`."""
     return (
         case,
         how,
@@ -84,7 +84,7 @@ def _how(record: Record) -> str:
 
 
 def share_lines(records: Sequence[Record]) -> list[str]:
-    """Return one line per profiled case, with the share of each stage in the time of a step."""
+    """Return one line per profiled case, with the percentage of each stage in the time of a step."""
     lines = []
     for record in records:
         if record.stages:
@@ -103,7 +103,7 @@ def _case(record: Record) -> str:
 
 
 def shares(times: dict[str, float], total: float) -> str:
-    """Return the shares of ``total`` in percent, largest first. Omit small shares."""
+    """Return the percentages of ``total``, largest first. Omit small percentages."""
     falling = sorted(times.items(), key=lambda item: -item[1])
     return ", ".join(
         f"{name} {100.0 * spent / total:.1f} %" for name, spent in falling if spent > MIN_SHOWN_FRACTION * total
@@ -134,9 +134,9 @@ def print_table(
 
     Args:
         head: names of the columns.
-        rows: lines of the table, below ``head``.
+        rows: cells of each table row.
         left: left-aligned columns.
-        dropped_first: columns that the table omits in a narrow window, in this order.
+        dropped_first: columns to omit in a narrow window, in this order.
     """
     console = Console(width=None if sys.stdout.isatty() else max(200, 1 + sum(_widths(head, rows))), highlight=False)
     head, rows, dropped = narrowed(head, rows, console.width, dropped_first)

@@ -1,4 +1,4 @@
-"""Profile of a fused step. A separate build counts the processor cycles of each routine of the solver."""
+"""Profile of a fused step. A separate build counts the processor cycles of each C++ function of the solver."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ GROUPS = ("contacts", "impulses", "substep")
 
 
 def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
-    """Return the share of each routine in the time of a step, largest first.
+    """Return the fraction of a step's time that each C++ function (routine) takes, largest first.
 
-    The share of a routine includes the routines that it calls. The first thread of each world counts the cycles,
-    including waits. The time of a step is the sum of the routines in STEP.
+    The fraction of a function includes the functions that it calls. The first thread of each world counts the cycles,
+    including waits. The time of a step is the sum of the functions in STEP.
 
     Args:
         sim: simulation in fused launch on the CUDA or the native backend. The simulation advances in calls of ``steps``
@@ -68,14 +68,14 @@ def _native_variant(backend: NativeBackend) -> Variant:
 
 
 def _cuda_variant(backend: CudaBackend) -> Variant:
-    """Return the kernel variant that runs the steps when the full build is ready."""
+    """Return the full build of the step kernel, or the quick build if there is no full build."""
     variant = backend.step_variant()
     return variant.full or variant
 
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Replace the library of the backend with a library that counts cycles."""
+    """Within a ``with`` block, run kernels on the CPU that count cycles."""
     usual, backend._library = backend._library, load_library(variant)
     threads, backend.threads = backend.threads, 1
     specialization, backend._specialization = backend._specialization, None
@@ -88,7 +88,7 @@ def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
 
 @contextmanager
 def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
-    """Use kernels on the GPU that count cycles."""
+    """Within a ``with`` block, run kernels on the GPU that count cycles."""
     import cupy
 
     with backend.memory.here():

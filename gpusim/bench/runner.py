@@ -1,4 +1,4 @@
-"""Time a case: warm-up, then chunks of steps until enough time has passed."""
+"""Time a case: warm up, then time chunks of steps until enough time has passed."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ class Options:
 
 @dataclass
 class Record:
-    """One line of results. Times of a step are for one step of all worlds.
+    """Results of one case. Times of a step are for one step of all worlds.
 
     Attributes:
         workload, case, worlds: the case that ran.
         backend, dtype, solver, launch, threads: settings of the run. ``threads`` is 0 for a backend without threads.
-        start: time from the finished model to the end of the first step, including compilation (s).
+        start: time of building the simulation and of the first step, including compilation (s).
         steps, chunks: number of timed steps and chunks.
-        step_us: time of a step, the median over the chunks (microseconds).
+        step_us: median time of a step over all chunks (microseconds).
         spread: interquartile range of the step times of the chunks, divided by the median.
         world_steps: world-steps per second, from the median step time.
         error: reason why the case has no results.
         extra: additional results of this workload, by name.
-        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. The dicts are
-            empty without ``profile``, except for piles on the native backend.
+        stages, kernels: time of a step by stage and by kernel (microseconds), see ``phases.profile``. Without a
+            profile, the dicts are empty.
         profiled: launch mode of the profiled run, or the reason why a requested profile is missing.
     """
 
@@ -106,7 +106,7 @@ def run_cases(
     Args:
         cases: cases to run.
         options: settings of the benchmarks.
-        enough: function to call before each case. If ``enough`` returns True, no more cases run.
+        enough: function to call before each case. The run ends if it returns True.
         done: function to call with the record of each case when the case ends.
     """
     from gpusim.backends import choose_backend
@@ -188,7 +188,7 @@ def _add_pile_figures(sim: Simulation, record: Record) -> None:
 
 
 def make_simulation(case: Case, model: Model, backend: str, options: Options, **changes: Any) -> Simulation:
-    """Return the simulation of a case. ``changes`` are additional arguments of ``Simulation``."""
+    """Return the simulation of a case. ``changes`` override arguments of ``Simulation``."""
     from gpusim.description.config import SolverConfig
     from gpusim.simulation import Simulation
 
@@ -204,9 +204,9 @@ def make_simulation(case: Case, model: Model, backend: str, options: Options, **
 
 
 def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list[float]:
-    """Return the time per step in several chunks of steps (s).
+    """Return the time per step (s) of each chunk of steps.
 
-    Commands change between chunks, so that machines always move.
+    Commands change between chunks, so machines always move.
     """
     advance = step_by_step if case.each_step else in_one_call
     clock = clock_of(case, sim.backend_name)
@@ -264,9 +264,9 @@ def timed(sim: Simulation, advance: Callable[[Simulation, int], None], steps: in
 
 
 def clock_of(case: Case, backend: str) -> Clock:
-    """Return the clock function that measures the times of a case.
+    """Return the clock for a case.
 
-    The times of piles on one CPU thread are CPU times of the process. Times of all other cases are wall times.
+    The clock measures the CPU time of the process for piles on one CPU thread, and wall time for all other cases.
     """
     return time.process_time if case.pile and case.threads == 1 and backend != "cuda" else WALL
 

@@ -1,4 +1,4 @@
-"""Workload ``signals``: time to read signals, write commands and write the state, relative to the time of a step."""
+"""Workload ``signals``: time to read signals, write commands and write the state."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def figures(sim: Simulation, step_us: float) -> dict[str, float]:
-    """Return the time of each operation in MAX_COST right after a step (microseconds).
+    """Return the time (microseconds) of each operation in MAX_COST. Each operation runs right after a step.
 
     ``<name>_share`` is the time of the operation ``<name>`` divided by the time of a step.
     """

@@ -46,10 +46,10 @@ class Case:
         launch: see ``Simulation``.
         threads: number of threads of the native backend, or None for all threads.
         each_step: whether to call ``step`` for each step, so that the time includes the overhead of Python.
-        keep_threads: whether ``threads`` has priority over the command line.
+        keep_threads: whether ``threads`` overrides the command line.
         backend: backend of the case, or empty for any backend.
         dtype: dtype of the case, or empty for the dtype of the command line.
-        settle: number of steps before the timing, in which the bodies come to rest.
+        settle: number of steps before the timing, so that the bodies come to rest.
         restart: number of steps after which the case restarts, or 0 for no restart. The timing excludes the restart.
         hold: maximum number of steps between random commands of the motors, or 0 for no commands.
         pile: whether the case is a pile. The results of piles include contacts and a profile.
@@ -74,12 +74,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Workload:
-    """A named group of cases.
+    """Set of benchmark cases.
 
     Attributes:
         description: description in one line.
-        cases: function that returns the cases. If the argument of the function is true, the cases are shorter.
-        unasked: backend on which the workload runs if the user names no workload, or empty for any backend.
+        cases: function ``cases(quick)`` that returns the cases. ``quick`` selects shorter cases.
+        unasked: if the user names no workload, the workload runs only on this backend. Empty means any backend.
     """
 
     description: str

@@ -1,1 +1,1 @@
-"""ModelBuilder: methods that add bodies, joints, actuators and shapes, and the compilation to a Model."""
+"""ModelBuilder, which collects bodies, joints, actuators and shapes, and compiles them to a Model."""

@@ -1,6 +1,6 @@
-"""Anchors: world points and world frames that define joints and actuators.
+"""Anchors: points and frames in the world that define joints and actuators.
 
-The builder converts anchors to body frames at the current poses of the bodies.
+The builder converts them to body frames at the current poses of the bodies.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ Anchor = Transform | Vector
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
-    """Return an element's frame in the body frame: ``xform``, or the converted world frame ``at``.
+    """Return the frame of an element in the body frame: ``xform``, or the world frame ``at`` converted.
 
     Args:
-        builder: builder that contains the body.
-        element: name for error messages.
-        names: names of the user's arguments for ``xform`` and ``at``, such as "parent_xform at".
+        builder: builder with the body.
+        element: name of the element for error messages.
+        names: names of the arguments ``xform`` and ``at`` in the user's call, such as "parent_xform at".
         body: valid body index, -1 for the world.
-        xform: frame relative to the body frame. Default without ``at``: the body frame.
-        at: alternative to ``xform``: a frame in the world as a Transform, or a point (3,), m, for a frame with the
-            world's axes.
+        xform: frame in the body frame. Default: the body frame.
+        at: frame in the world, instead of ``xform``. It is a Transform, or a point (3,) in m for a frame with the axes
+            of the world.
 
     Raises:
         ModelError: both ``xform`` and ``at`` are given, or ``at`` is neither a point nor a frame.
@@ -42,7 +42,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Return an element's point in the body frame (3,), m: ``point``, the converted ``at``, or the origin."""
+    """Return the point of an element in the body frame (3,), m: ``point``, the world point ``at``, or the origin."""
     in_body, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

@@ -1,4 +1,4 @@
-"""ModelBuilder: adds and checks bodies, joints, couplings, actuators, shapes, visuals and sites."""
+"""ModelBuilder: it adds and checks bodies, joints, couplings, actuators, shapes, visuals and sites."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gpusim.typing import Array, Index, Vector
 
 
 class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
-    """Builder of a :class:`Model`: collects the bodies, joints, actuators and shapes of one world.
+    """Builder of a :class:`Model`. It collects the bodies, joints, actuators and shapes of one world.
 
     Args:
         gravity: gravitational acceleration in the world frame (m/s2).
@@ -69,19 +69,20 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
 
         Args:
             mass: mass, above zero (kg). Default: density times volume, summed over the body's shapes.
-            inertia: inertia about the center of mass, in the axes of the body frame (kg m2): 3 numbers (diagonal), 6
-                numbers (ixx, iyy, izz, ixy, ixz, iyz) or 3x3. Default: the shapes' inertia, scaled to ``mass``.
+            inertia: inertia about the center of mass, in the axes of the body frame (kg m2). Give 3 numbers (diagonal),
+                6 numbers (ixx, iyy, izz, ixy, ixz, iyz) or a 3x3 matrix. Default: inertia of the shapes, scaled to
+                ``mass``.
             com: center of mass in the body frame (m). Default: the origin of the body frame if ``inertia`` is given,
                 otherwise the center of mass of the shapes.
             xform: pose of the body frame in the world.
             label: unique name, default ``body<index>``.
             linear_velocity: velocity of the center of mass in the world frame (m/s).
             angular_velocity: angular velocity in the world frame (rad/s).
-            kinematic: True for a body whose velocities do not change under forces.
+            kinematic: True for a body that moves with given velocities. Forces do not change them.
             gravity_scale: fraction of gravity that acts on the body. For a different value in each world, write the
                 signal ``body.<label>.gravity_scale``.
             conveyor: True for a kinematic body that stays at rest while its surface moves, like a belt or a turntable.
-                The body's velocities are the velocities of the surface.
+                The velocities of the body are then the velocities of the surface.
 
         Returns:
             The index of the body, for arguments such as ``parent=``, ``child=`` and ``body=``.
@@ -122,8 +123,8 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     ) -> int:
         """Add a joint of a registered type. Prefer ``add_joint_<kind>``, which checks the parameters.
 
-        ``parent_xform`` and ``child_xform``, or one frame ``at`` in the world, define the joint. With ``at``, all joint
-        coordinates are zero at the current poses of the bodies.
+        Define the joint by ``parent_xform`` and ``child_xform``, or by one frame ``at`` in the world. With ``at``, all
+        joint coordinates are zero at the current poses of the bodies.
 
         Args:
             kind: registered joint type, such as "revolute".
@@ -132,7 +133,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             parent_xform: joint frame in the body frame of the parent.
             child_xform: joint frame in the body frame of the child.
             label: unique name, default ``joint<index>``.
-            solver: "direct" or "colored" (:meth:`set_joint_solver`). None lets the simulation choose the solver.
+            solver: "direct" or "colored" (see :meth:`set_joint_solver`). With None, the simulation chooses the solver.
             at: joint frame in the world, instead of ``parent_xform`` and ``child_xform``. If ``at`` is a point (m), the
                 joint frame has the world's axes, so ``axis`` is in the world frame.
             params: parameters of the joint type.
@@ -160,14 +161,16 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("joint", JointSpec(kind, name, parent, child, *ends, params, solver))
 
     def set_joint_solver(self, joints: Iterable[int], solver: str | None) -> None:
-        """Choose the solver for the groups of connected joints that contain the given joints.
+        """Choose the solver of the given joints and of all joints that are connected with them.
 
-        Only ``SolverConfig(joint_solver="auto")`` uses the choice.
+        Only ``SolverConfig(joint_solver="auto")`` uses this choice.
 
         Args:
-            joints: joint indices. Joints with a common movable body belong to one group. One joint per group is enough.
-            solver: "direct" solves all joints of the group at once, for arms, loops and suspensions. "colored" sweeps
-                over joints and contacts, for long chains on the ground. None lets the simulation choose the solver.
+            joints: joint indices. Joints with a common movable body are connected. One joint of each connected group is
+                enough.
+            solver: "direct" solves all joints of a connected group at once, for arms, loops and suspensions. "colored"
+                sweeps over joints and contacts, for long chains on the ground. With None, the simulation chooses the
+                solver.
 
         Raises:
             ModelError: the solver or a joint index is unknown.
@@ -181,7 +184,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             self.joints[index].solver = solver
 
     def add_coupling(self, spec: CouplingSpec) -> int:
-        """Add a checked coupling, for ``add_gear``, ``add_mimic`` and ``add_linear_coupling``."""
+        """Add a checked coupling. ``add_gear``, ``add_mimic`` and ``add_linear_coupling`` call this method."""
         if not isinstance(spec, CouplingSpec):
             rule = f"{spec!r} is not a coupling"
             raise validate.fail("ModelBuilder.add_coupling", rule, "use add_gear, add_mimic or add_linear_coupling")
@@ -189,10 +192,10 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("coupling", spec)
 
     def add_actuator(self, kind: str, label: str | None, params: dict[str, Any]) -> int:
-        """Add a checked actuator, for the builder methods in actuators/.
+        """Add a checked actuator. The builder methods in actuators/ call this method.
 
         Raises:
-            ModelError: the actuator type is unknown, or does not declare its references to other elements.
+            ModelError: the actuator type is unknown, or does not declare a reference to another element.
         """
         type_, params = actuator_type(kind), {k: int(v) if isinstance(v, Index) else v for k, v in params.items()}
         spec = ActuatorSpec(kind, self._new_label("actuator", label, len(self.actuators), prefix=kind), params)
@@ -200,13 +203,14 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return self._adopt("actuator", spec)
 
     def set_operator_commands(self, names: Iterable[str]) -> None:
-        """Choose the operator commands. All other commands of the actuators added so far become internal.
+        """Choose the operator commands. All other commands of existing actuators become internal.
 
-        Panels, keys and joysticks offer only operator commands. By default, all commands with an effect are operator
-        commands. Inputs of diagrams are always operator commands. Commands that a diagram sets are always internal.
+        Operator panels, keys and joysticks offer only operator commands. By default, all commands with an effect are
+        operator commands. Inputs of diagrams are always operator commands. Commands that a diagram sets are always
+        internal.
 
         Args:
-            names: labels or wildcards, such as ``["boom", "*_drive"]``, or ``[]`` for no operator commands.
+            names: labels or wildcards of commands, such as ``["boom", "*_drive"]``, or ``[]`` for no operator commands.
 
         Raises:
             ModelError: ``names`` is not a list of names.
@@ -219,20 +223,21 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     ) -> None:
         """Copy another builder into this builder. In the copy, ``parent`` replaces the world of ``other``.
 
-        In the copy, all elements on the world of ``other`` are attached to ``parent``: ends of joints and actuators,
-        shapes, visuals, sites, cameras and lights. The copied bodies start with the motion of ``parent``. Labels must
-        be unique, so use a different prefix for each copy.
+        All elements that are attached to the world of ``other`` are attached to ``parent`` in the copy: ends of joints
+        and actuators, shapes, visuals, sites, cameras and lights. The copied bodies start with the motion of
+        ``parent``. Labels must be unique, so use a different prefix for each copy.
 
         Args:
-            other: the builder to copy, which does not change.
+            other: builder to copy. It does not change.
             xform: pose of the world of ``other`` in the frame of ``parent``.
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
-                separate groups and rules.
-            parent: body index, -1 for the world. If the mass of ``parent`` comes from its shapes, the copied shapes
-                increase the mass.
+                separate collision groups and rules.
+            parent: body index, -1 for the world. If the mass of ``parent`` is computed from its shapes, the copied
+                shapes increase it.
 
         Raises:
-            ModelError: a body is unknown, a label exists already, or ``parent`` cannot have the elements of the copy.
+            ModelError: a body is unknown, a label already exists, or ``parent`` does not support an element of the
+                copy.
         """
         where = "ModelBuilder.add_builder"
         if not isinstance(other, ModelBuilder):
@@ -251,7 +256,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         first_site = len(self.sites)
 
         def moved(body: int, frame: Transform) -> tuple[int, Transform]:
-            """Return the body and the frame that replace ``body`` and ``frame`` of an element in the copy."""
+            """Return the body and the frame that an element on ``body`` with ``frame`` gets in the copy."""
             return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
 
         def adopt(space: str, copied: Any) -> None:
@@ -300,11 +305,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     def add_diagram(self, diagram: DiagramSpec) -> None:
         """Add a block diagram (:class:`gpusim.control.Diagram`), which sets commands while the simulation runs.
 
-        The operator inputs of the diagram become commands of the model. Before each step, the diagrams that are due run
-        in the order of their ``add_diagram`` calls.
+        The operator inputs of the diagram become commands of the model. Diagrams run before steps, in the order of
+        their ``add_diagram`` calls.
 
         Args:
-            diagram: the diagram. You can change the diagram until you call :meth:`finalize`.
+            diagram: diagram to add. You can change it until you call :meth:`finalize`.
 
         Raises:
             ModelError: ``diagram`` is not a diagram, or has a duplicate label, an open port or an algebraic loop.
@@ -319,7 +324,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         self.diagrams.append(diagram)
 
     def add_pose_spec(self, spec: PoseSpec) -> None:
-        """Add a checked posture, for ``add_pose``."""
+        """Add a checked posture. ``add_pose`` calls this method."""
         if not isinstance(spec, PoseSpec):
             raise validate.fail("ModelBuilder.add_pose_spec", f"{spec!r:.60} is not a posture", "use add_pose")
         self._new_label("pose", spec.label, len(self.poses))
@@ -328,11 +333,11 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     def replicate(self, template: ModelBuilder, num_worlds: int) -> None:
         """Copy ``template`` into this empty builder, for ``num_worlds`` independent worlds.
 
-        All worlds have the same topology. ``sim.write(..., worlds=...)`` changes poses, velocities and parameters of
-        single worlds.
+        All worlds have the same topology. To change poses, velocities and parameters of single worlds, use
+        ``sim.write(..., worlds=...)``.
 
         Raises:
-            ModelError: this builder is not empty, or num_worlds < 1.
+            ModelError: this builder is not empty, or ``num_worlds`` is below 1.
         """
         lists = (self.bodies, self.joints, self.actuators, self.shapes, self.visuals, self.sites, self.diagrams)
         if any((*lists, self.cameras, self.lights, self.group_rules)):
@@ -366,7 +371,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     # Names and checks for the builder methods in joints/, actuators/ and shapes/.
 
     def check_body(self, element: str, name: str, index: Any) -> int:
-        """Return ``index`` if it is -1 or a body index of this builder, otherwise raise a ModelError."""
+        """Return ``index`` if it is -1 or a body index of this builder. Otherwise, raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
             raise validate.fail(element, f"{name} = {index!r} is not a body", "give what add_body returned, or -1")
         validate.index_space(element, name, index, "body", "give what add_body returned, or -1")
@@ -379,12 +384,15 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return int(index)
 
     def check_index(self, element: str, name: str, index: Any, space: str) -> int:
-        """Return ``index`` if an element of type ``space`` ("joint", ...) has this index, else raise a ModelError."""
+        """Return ``index`` if it is valid for elements of type ``space`` ("joint", ...).
+
+        Otherwise, raise a ModelError.
+        """
         method = f"add_{space}{'' if space == 'site' else '_...'}"
         return validate.index(element, name, index, getattr(self, f"{space}s"), space, method)
 
     def check_movable(self, element: str, shape_kind: str, body: int) -> None:
-        """Raise a ModelError if ``body`` is dynamic and the shape must not move (plane or height field)."""
+        """Raise a ModelError if ``body`` is dynamic and the shape kind must not move (plane, height field)."""
         if not shape_type(shape_kind).movable and body != WORLD and not self.bodies[body].kinematic:
             raise validate.fail(
                 element,
@@ -393,7 +401,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             )
 
     def check_joint(self, element: str, name: str, index: Any, axis: int = 0) -> int:
-        """Return ``index`` if the joint ``index`` has a coordinate ``axis``, otherwise raise a ModelError."""
+        """Return ``index`` if the joint ``index`` has a coordinate ``axis``. Otherwise, raise a ModelError."""
         joint = self.joints[self.check_index(element, name, index, "joint")]
         count = len(joint_type(joint.kind).kinds(joint))
         if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
@@ -409,13 +417,13 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         return index
 
     def element(self, space: str, label: str | None, kind: str | None = None) -> str:
-        """Return the name of the next element for error messages: the kind (default: ``space``) and the label."""
+        """Return the name of the next element for error messages: ``kind`` (default: ``space``) and label."""
         if not isinstance(label, str | None):
             self._new_label(space, label, 0)
         return f"{kind or space} '{label or f'{kind or space}{len(self._labels[space])}'}'"
 
     def _adopt(self, space: str, spec: Any) -> int:
-        """Store an element whose label is new, and return the index of the element."""
+        """Store an element with a new label, and return its index."""
         elements: list[Any] = getattr(self, LISTS.get(space, f"{space}s"))
         self._labels[space][spec.label] = len(elements)
         elements.append(spec)
@@ -457,7 +465,7 @@ def _mass_parameters(element: str, mass: Any, inertia: Any, com: Any, kinematic:
 
 
 def _moved_body(body: BodySpec, start: Transform, host: BodySpec | None) -> BodySpec:
-    """Copy a body of another builder."""
+    """Return a copy of a body of another builder."""
     new = copy.deepcopy(body)
     new.xform = start * body.xform
     new.linear_velocity = start.rotate(body.linear_velocity)

@@ -1,6 +1,6 @@
 """Base class of ModelBuilder. Other files attach the methods ``add_...`` to this class.
 
-For type checkers and editors, ``ci/docs/builder_stub.py --write`` generates ``builder_methods.pyi``.
+``ci/docs/builder_stub.py --write`` generates ``builder_methods.pyi`` for type checkers and editors.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BuilderMethods:
-    """Base class for the methods that :func:`builder_method` attaches."""
+    """Base class of ModelBuilder, to which :func:`builder_method` attaches methods."""
 
 
 def builder_method(function: F) -> F:
     """Attach a function to ModelBuilder as a method.
 
-    Files of joints, actuators and shapes use this decorator for builder methods, such as ``add_joint_revolute``.
+    This decorator marks builder methods in the files of joints, actuators and shapes, such as ``add_joint_revolute``.
     """
     checked = checks_old_names(function)
     setattr(BuilderMethods, function.__name__, checked)

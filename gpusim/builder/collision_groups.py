@@ -1,4 +1,4 @@
-"""Named collision groups: conversion of rules between groups to bits of the collision filter."""
+"""Named collision groups: conversion of rules between groups to the bits of the collision filter."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ GroupRules = dict[tuple[str, str | None], bool]
 
 
 def prefixed_rules(rules: GroupRules, prefix: str) -> GroupRules:
-    """Return the rules with a prefix on all group names."""
+    """Return the rules with ``prefix`` added to all group names."""
     return {(prefix + a, None if b is None else prefix + b): collide for (a, b), collide in rules.items()}
 
 
 def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[ShapeSpec]:
-    """Return copies of the shapes, in which bits replace the names of collision groups.
+    """Return copies of the shapes with bits instead of the names of collision groups.
 
-    Each group with a rule gets the highest free bit. A bit is free if no numeric ``group`` of a shape contains the bit.
+    Each group with a rule gets the highest free bit. A bit is free if no shape uses it in a numeric ``group``.
 
     Raises:
         ModelError: a group with a rule has no shapes, or there are more groups with rules than free bits.
@@ -57,7 +57,7 @@ def shapes_with_bits(shapes: Sequence[ShapeSpec], rules: GroupRules) -> list[Sha
 
 
 def _mask(name: str, bits: Mapping[str, int], rules: GroupRules) -> int:
-    """Return the bits of all groups that collide with the group ``name``."""
+    """Return the bits of all collision groups that collide with the group ``name``."""
     opened = rules.get((name, None), True)
     mask = ALL_GROUPS & ~sum(bits.values()) if opened else 0
     for other, bit in bits.items():

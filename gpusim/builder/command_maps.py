@@ -1,4 +1,4 @@
-"""Command maps: conversion of a command to the input value of an actuator."""
+"""Command maps: conversion of commands to the input values of actuators."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ def set_command_map(
     activation_range: tuple[float, float] | None = None,
     activation: float | None = None,
 ) -> None:
-    """Set the units, the range, a lag or an integrator of a command.
+    """Set units and range of a command, and add a lag or an integrator.
 
-    The actuator's input value is ``factor * x + offset``. By default, x is the clipped command ``clip(command, lower,
-    upper)``. With a lag or an integrator, x is an activation: the filtered or integrated clipped command. You can read
-    and write the activation as signal ``<prefix>.<label>.activation``.
+    The input value of the actuator is ``factor * x + offset``. By default, x is the clipped command ``clip(command,
+    lower, upper)``. With a lag or an integrator, x is the *activation*: the filtered or integrated clipped command. You
+    can read and write the signal ``<prefix>.<label>.activation``.
 
-    ``sim.control``, schedules, diagrams and panels use the units of the command. Signals of the actuator, such as
-    ``force.<label>.command``, contain the actuator's input value. An emergency stop sends the command that gives the
-    actuator's safe value, or the nearest command in the range.
+    ``sim.control``, schedules, diagrams and operator panels use the units of the command. Signals of the actuator, such
+    as ``force.<label>.command``, contain its input value. An emergency stop sends the command that results in the safe
+    value of the actuator, clipped to the range.
 
     Args:
         command: label of an actuator's command, as in ``sim.control``.
-        factor: nonzero factor of the map (unit of the actuator divided by unit of the command).
-        offset: offset of the map (unit of the actuator).
+        factor: factor of the map, not zero (unit of the actuator / unit of the command).
+        offset: offset of the map, in the unit of the actuator.
         lower, upper: range of the command, like MuJoCo's ``ctrlrange``.
-        initial: initial command. Default: the command for the actuator's initial value, or 0 with ``integrate``.
-        time_constant: time constant of a first-order lag of the clipped command (s), like MuJoCo's activation with
-            ``dyntype="filterexact"``, or 0 for no lag. For a different value in each world, write the signal
+        initial: initial command. Default: the command for the initial value of the actuator, or 0 with ``integrate``.
+        time_constant: time constant of a first-order lag of the clipped command (s), or 0 for no lag. MuJoCo's
+            equivalent is ``dyntype="filterexact"``. For a different value in each world, write the signal
             ``<prefix>.<label>.time_constant``.
-        integrate: if True, the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``.
-            With ``integrate``, an emergency stop sets the rate to 0.
-        activation_range: (lower, upper) limit of the activation, like MuJoCo's ``actrange``. Default: no limits.
-        activation: initial activation. Default: the initial command, or with ``integrate`` the activation for the
-            actuator's initial value.
+        integrate: True to use the clipped command as the rate of the activation, like MuJoCo's
+            ``dyntype="integrator"``. An emergency stop then sets the rate to 0.
+        activation_range: (lower, upper) limits of the activation, like MuJoCo's ``actrange``. Default: no limits.
+        activation: initial activation. Default: the initial command. With ``integrate``, the default is the activation
+            for the initial value of the actuator.
 
     Raises:
         ModelError: the command is unknown, or a value is invalid.
@@ -84,7 +84,7 @@ def set_command_map(
 def _activation(
     element: str, spec: ActuatorSpec, lag: float, integrate: bool, between: Any, first: Any
 ) -> tuple[float, float, float | None]:
-    """Return the limits and the initial value of the activation (filtered or integrated command)."""
+    """Return the limits and the initial value of an activation (filtered or integrated command)."""
     if integrate and lag:
         raise validate.fail(element, f"it integrates, and time_constant = {lag:g} s is given too", "give one of them")
     if not (integrate or lag):

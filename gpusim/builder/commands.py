@@ -23,18 +23,18 @@ OPERATOR = "operator"
 
 
 def command_names(spec: ActuatorSpec) -> list[str]:
-    """Return an actuator's command names in ``sim.control``: ``label`` for the first, ``label.command`` for others."""
+    """Return the names of an actuator's commands in ``sim.control``: first ``label``, then ``label.command``."""
     commands = actuator_type(spec.kind).commands
     return [spec.label if number == 0 else f"{spec.label}.{name}" for number, name in enumerate(commands)]
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of an actuator's applied commands: the values after delay, lag or integrator."""
+    """Return the names of an actuator's applied commands, which are the values after delay, lag or integrator."""
     return [f"{name}{APPLIED}" if has_delay(spec) else name for name in command_names(spec)]
 
 
 def command_hints(model: Elements) -> dict[str, UiHints]:
-    """Return the operator settings (range, safe value, behavior) of each actuator command, by label."""
+    """Return the operator settings (range, safe value, behavior) of all actuator commands, by label."""
     found: dict[str, UiHints] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
@@ -50,11 +50,11 @@ def command_hints(model: Elements) -> dict[str, UiHints]:
 
 
 def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[str]:
-    """Return the labels of the operator commands: inputs of diagrams, and chosen commands of actuators.
+    """Return the labels of all operator commands: inputs of diagrams, and chosen commands of actuators.
 
     Args:
         model: model with the actuators and diagrams.
-        ui_hints: operator settings of each actuator command, by label.
+        ui_hints: operator settings of all actuator commands, by label.
     """
     driven = {label for diagram in model.diagrams for label in diagram.driven}
     found = [item.label for diagram in model.diagrams for item in diagram.operator_inputs]
@@ -67,7 +67,7 @@ def operator_commands(model: Elements, ui_hints: Mapping[str, UiHints]) -> list[
 
 
 def mark_operator_commands(model: Elements, names: Iterable[str]) -> None:
-    """Mark all commands that match ``names`` as operator commands.
+    """Mark all commands that match ``names`` as operator commands, and all others as internal.
 
     Raises:
         ModelError: ``names`` is not a list of names.
@@ -99,7 +99,7 @@ def initial_command(spec: ActuatorSpec, command: str) -> float:
 
 
 def initial_activation(spec: ActuatorSpec, command: str) -> float:
-    """Return the initial activation of a command, or the initial command if there is no activation."""
+    """Return the initial activation of a command, or the initial command if it has no activation."""
     command_map = map_of(spec, command)
     if command_map is None or not command_map.has_activation:
         return initial_command(spec, command)
@@ -111,7 +111,7 @@ def initial_activation(spec: ActuatorSpec, command: str) -> float:
 
 
 def activation_signals(model: Elements) -> dict[str, str]:
-    """Return the names of activation signals by command. Lags, integrators and muscles have activations."""
+    """Return the names of activation signals by command. Only lags, integrators and muscles have an activation."""
     found: dict[str, str] = {}
     for spec in model.actuators:
         kind = actuator_type(spec.kind)
@@ -129,13 +129,13 @@ def _activation_signal(spec: ActuatorSpec, command: str) -> str:
 
 
 def has_delay(spec: ActuatorSpec) -> bool:
-    """Return whether an actuator's commands have a delay, a lag or an integrator."""
+    """Return whether commands of an actuator have a delay, a lag or an integrator."""
     maps: dict[str, CommandMap] = spec.params.get(MAPS, {})
     return delay_of(spec) is not None or any(command_map.has_activation for command_map in maps.values())
 
 
 def delay_of(spec: ActuatorSpec) -> tuple[float, float] | None:
-    """Return the initial and the maximum delay of the commands (s), or None without a delay."""
+    """Return the initial and the maximum delay of an actuator's commands (s), or None without a delay."""
     return spec.params.get("delay")
 
 

@@ -1,4 +1,4 @@
-"""Conversion of a builder to a dictionary of JSON types and back: ``to_dict`` and ``from_dict``."""
+"""Conversion of a builder to a dictionary of JSON types (``to_dict``) and back (``from_dict``)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class DictFormat:
     """Base class of ModelBuilder that converts the builder to a dictionary and back."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the builder's content as JSON types: strings, numbers, lists and dictionaries.
+        """Return the content of the builder as JSON types: strings, numbers, lists and dictionaries.
 
-        ``json.dumps(builder.to_dict(), allow_nan=False)`` works. :meth:`from_dict` returns a builder with a
-        bit-identical model. The dictionary includes meshes. :meth:`from_dict` restores which elements share a
-        mesh.
+        ``json.dumps(builder.to_dict(), allow_nan=False)`` accepts the dictionary. :meth:`from_dict` converts it to a
+        builder with a bit-identical model. The dictionary includes all meshes. It contains a mesh that several elements
+        share only once.
 
         Raises:
             ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.
@@ -46,7 +46,8 @@ class DictFormat:
             data: result of :meth:`to_dict`, directly or from a JSON file.
 
         Raises:
-            ModelError: ``data`` has another type or format version, or an invalid entry. The message names the entry.
+            ModelError: ``data`` has a wrong type, another format version or an invalid entry. The message names the
+                entry.
         """
         made = cls()
         _check_head(data)
@@ -75,7 +76,7 @@ def _check_head(data: Any) -> None:
 
 
 def _check(made: Any) -> None:
-    """Check numbers, labels, kinds and indices, and register the labels."""
+    """Check numbers, labels, kinds and indices of a builder, and register its labels."""
     made.gravity = validate.numbers("ModelBuilder", "gravity", made.gravity, 3)
     if made.num_worlds < 1:
         raise validate.fail("ModelBuilder.from_dict", f"num_worlds = {made.num_worlds} is below 1", "give 1 or more")

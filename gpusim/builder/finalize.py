@@ -1,4 +1,4 @@
-"""Conversion of the builder's content to a Model: checks, elements, rows, constraints and parameters."""
+"""Conversion of a builder to a Model: checks, elements, constraint rows, constraints and parameters."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ LENGTH = -1
 
 
 def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Model:
-    """Check a builder's content, and compile it to a model. ``gravity``: (3,), m/s2."""
+    """Check the content of a builder, and compile it to a model. ``gravity`` is (3,), m/s2."""
     if not builder.bodies:
         raise validate.fail("ModelBuilder", "there is no body", "add at least one with add_body")
     builder = copy.copy(builder)
@@ -64,7 +64,7 @@ def finalize(builder: Elements, gravity: Array, group_rules: GroupRules) -> Mode
 
 
 def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
-    """Return a model with a constraint row (axis row) for each additional joint coordinate."""
+    """Return a model with additional axis rows for the joint coordinates ``axes``."""
     axes = set(axes)
     joints = list(model.joints)
     for index in (joint for joint, coordinate in axes if coordinate == LENGTH):
@@ -75,7 +75,7 @@ def with_axes(model: Model, axes: Iterable[tuple[int, int]]) -> Model:
 
 
 def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> Model:
-    """Compile checked elements to a model, with an additional constraint row for each joint coordinate in ``asked``."""
+    """Compile checked elements to a model, with additional axis rows for the joint coordinates ``asked``."""
     specs = _by_kind(builder.actuators)
     collector = RowCollector(builder, asked)
     axes = {kind: [actuator_type(kind).axis(s, collector) for s in group] for kind, group in specs.items()}
@@ -116,7 +116,7 @@ def compiled(builder: Elements, gravity: Array, asked: Set[tuple[int, int]]) -> 
 
 
 def _check_joints(builder: Elements) -> None:
-    """Check that every joint connects a movable body, and run the checks of every joint type."""
+    """Check that each joint connects at least one movable body, and run the checks of all joint types."""
     fixed = [b.kinematic for b in builder.bodies]
     for kind, joints in _by_kind(builder.joints).items():
         joint_type(kind).check_model(joints, builder)
@@ -157,7 +157,7 @@ def _default_controls(actuators: list[ActuatorSpec]) -> Array:
 
 
 def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str, UiHints]) -> Array:
-    """Return minimum, maximum, factor and offset of every applied command (4, controls)."""
+    """Return minimum, maximum, factor and offset of all applied commands, (4, controls)."""
     # Adding -0.0 keeps the sign of a zero.
     rows = np.repeat([[-np.inf], [np.inf], [1.0], [-0.0]], len(controls), axis=1)
     for label, hints in ui_hints.items():
@@ -176,7 +176,7 @@ def _control_map(builder: Elements, controls: dict[str, int], ui_hints: dict[str
 
 
 def _reserve_keys(bound: dict[str, str], element: str, item: OperatorInput) -> None:
-    """Reserve the keys and the gamepad axis or button of an operator input."""
+    """Reserve the keys and the gamepad axis or button of an operator input. Raise an error for conflicts."""
     part = f"{'button' if item.switch else 'axis'} {item.axis!r}"
     for name in [*(f"key {key!r}" for key in item.keys), *([part] if item.axis else [])]:
         if name in bound:
@@ -186,7 +186,7 @@ def _reserve_keys(bound: dict[str, str], element: str, item: OperatorInput) -> N
 
 
 def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
-    """Add a column to ``controls`` for each operator input of a diagram, and return the default values."""
+    """Add a column to ``controls`` for each operator input of diagrams. Return the default values."""
     driver: dict[str, str] = {}
     bound = {f"button {STOP_BUTTON!r}": "the emergency stop"}
     defaults = []
@@ -213,7 +213,7 @@ def _add_inputs(diagrams: list[DiagramSpec], controls: dict[str, int]) -> Array:
 
 
 def _numbers(actuators: list[ActuatorSpec]) -> list[int]:
-    """Return the index of each actuator among the actuators of its type."""
+    """Return the index of each actuator within its type."""
     count: Counter[str] = Counter()
     numbers = []
     for spec in actuators:
@@ -253,7 +253,7 @@ def _group(
 
 
 def _number_clamped(groups: list[Group]) -> None:
-    """Assign a number to each actuator with an effort limit, for each constraint row, in the order of the kernels."""
+    """Assign numbers to the actuators with an effort limit on each axis row, in the order of the kernels."""
     count: Counter[int] = Counter()
     for group in sorted(groups, key=lambda g: g.type.name):
         if not group.type.clamped:
@@ -271,7 +271,7 @@ def _number_clamped(groups: list[Group]) -> None:
 
 
 def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> None:
-    """Assign numbers to the actuators whose force law couples several constraint rows."""
+    """Assign numbers to the actuators with a force law that couples several axis rows."""
     count = 0
     for group in sorted(groups, key=lambda g: g.type.name):
         if group.type.coupled:
@@ -281,7 +281,7 @@ def _number_coupled(groups: list[Group], axes: dict[str, list[list[int]]]) -> No
 
 
 def _parameters(builder: Elements, gravity: Array, collector: RowCollector) -> dict[str, Array]:
-    """Return the parameter arrays of the model (fields.PARAMETER_FIELDS) for one world."""
+    """Return the parameter arrays of the model for one world (``fields.PARAMETER_FIELDS``)."""
     # The last body is the world, with an arbitrary invertible mass matrix. Kinematic bodies have a spherical inertia,
     # so that a constant angular momentum means a constant angular velocity.
     inertia = np.stack([np.eye(3) if b.kinematic else b.inertia for b in builder.bodies] + [np.eye(3)])
@@ -375,7 +375,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _slots_by_body(bodies: Array, dynamic: Array) -> Array:
-    """Return a table with one row per body: the indices (constraint * slots + slot) where the body occurs."""
+    """Return a table with the sides of each body. The index of a side is constraint * slots + slot."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

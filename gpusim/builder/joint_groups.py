@@ -1,8 +1,8 @@
-"""Choice of the joint solver (direct or sweeps) for each group of connected joints.
+"""Choice of the joint solver (direct or colored) for each group of connected joints.
 
-Joints with a common movable body are in one group. ``SolverConfig(joint_solver="auto")`` uses the argument ``solver``
-of the joints in a group. Groups without the argument ``solver`` get the direct solver, except tracks. A track is a
-closed ring of at least MIN_RING links with shapes and without actuators.
+Joints with a common movable body are in one group. With ``SolverConfig(joint_solver="auto")``, the argument ``solver``
+of its joints determines the solver of a group. By default, a group uses the direct solver. Exception: tracks use the
+colored solver. A track is a closed ring of at least MIN_RING links with shapes and without actuators.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def check_solver(element: str, solver: str | None) -> None:
 
 
 def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverConfig]:
-    """Mark the constraints for the colored solver. Return the changed model and the config.
+    """Mark the constraints that the colored solver solves. Return the changed model and settings.
 
     Raises:
-        ModelError: two joints of a connected group have different values of ``solver``.
+        ModelError: two joints of the same group have different values of ``solver``.
     """
     if config.joint_solver != "auto" or not model.topology.num_constraints:
         return model, config
@@ -43,7 +43,7 @@ def choose_solvers(model: Model, config: SolverConfig) -> tuple[Model, SolverCon
 
 
 def swept_constraints(model: Model) -> Array:
-    """Return a mask (constraints,), True for constraints that the colored solver solves."""
+    """Return a mask (constraints,) of the constraints that the colored solver solves."""
     t = model.topology
     swept = np.zeros(t.num_constraints, bool)
     for group in joint_groups(t.constraint_bodies, t.dynamic):
@@ -55,7 +55,7 @@ def swept_constraints(model: Model) -> Array:
 
 
 def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
-    """Return groups of constraint indices. Constraints that share a dynamic body are in one group.
+    """Return groups of constraint indices. Two constraints with a common dynamic body are in the same group.
 
     Args:
         bodies: bodies of each constraint (constraints, slots).
@@ -80,7 +80,7 @@ def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
 
 
 def _solver_argument(joints: Iterable[JointSpec]) -> str:
-    """Return the argument ``solver`` of the joints of a group, or an empty string."""
+    """Return the argument ``solver`` of the joints in a group, or an empty string if they have none."""
     first: dict[str, JointSpec] = {}
     for joint in joints:
         if joint.solver is not None:

@@ -1,7 +1,7 @@
-"""Conversion of the builder's values to JSON types and back, without loss.
+"""Lossless conversion of builder values to JSON types and back.
 
-JSON has numbers, strings, lists and mappings with string keys. All other values become mappings, with ``$`` at the
-start of the first key:
+JSON has numbers, strings, lists and mappings with string keys. All other values become mappings. Their first key starts
+with ``$``:
 
 | value | JSON |
 | --- | --- |
@@ -50,14 +50,14 @@ _MAX_DEPTH = 100
 
 
 class Encoder:
-    """Converter of one builder's values to JSON types."""
+    """Converter of the values of one builder to JSON types."""
 
     def __init__(self) -> None:
         self.arrays: list[Any] = []
         self._known: dict[int, int] = {}
 
     def encode(self, element: str, value: Any) -> Any:
-        """Convert a value of ``element`` to JSON types. Error messages name ``element``.
+        """Convert a value of an element to JSON types. Error messages contain ``element``.
 
         Raises:
             ModelError: the type of the value is unknown.
@@ -128,7 +128,7 @@ def _with_texts(listed: Any) -> Any:
 
 
 class Decoder:
-    """Converter of one file's JSON types to values."""
+    """Converter of the JSON types of one file to values."""
 
     def __init__(self, arrays: Any) -> None:
         if not isinstance(arrays, list):
@@ -141,7 +141,7 @@ class Decoder:
             item.setflags(write=False)
 
     def decode(self, element: str, value: Any) -> Any:
-        """Convert JSON types back to a value of ``element``. Error messages name ``element``.
+        """Convert JSON types back to a value of an element. Error messages contain ``element``.
 
         Raises:
             ModelError: the file is damaged.
@@ -216,10 +216,10 @@ def _array(value: dict[str, Any]) -> Array:
 
 
 def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
-    """Return an instance of a dataclass with the given fields.
+    """Return an instance of the dataclass ``cls`` with the fields ``given``.
 
     Raises:
-        ModelError: a field is unknown or missing, or has a value of another type.
+        ModelError: a field is unknown or missing, or its value has a wrong type.
     """
     fields, hints = {f.name: f for f in dataclasses.fields(cls)}, _hints(cls)
     for key, value in given.items():
@@ -242,7 +242,7 @@ def restored(element: str, cls: type, given: dict[str, Any]) -> Any:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Return whether a value fits a type annotation."""
+    """Return whether a value has the type of the annotation ``hint``."""
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(fits(value, choice) for choice in inner)
@@ -272,7 +272,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 @functools.cache
 def _record_type(type_name: str) -> type | None:
-    """Return the dataclass for a path such as "contact.material.Material", or None if the path is unknown."""
+    """Return the dataclass with a path such as "contact.material.Material", or None for an unknown path."""
     module, _, name = type_name.rpartition(".")
     if module.partition(".")[0] not in _PACKAGES:
         return None

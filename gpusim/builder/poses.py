@@ -28,16 +28,16 @@ def add_pose(
 ) -> None:
     """Add a named posture for ``sim.reset(pose=label)``.
 
-    Values that the posture does not set, including velocities, keep their initial values. Each joint coordinate moves
-    the joint's child and all bodies attached to the child. For closed loops, give the poses of all bodies in the loop.
+    All values that the posture does not set keep their initial values, including velocities. A joint coordinate moves
+    the child and all bodies that are attached to the child. For closed loops, give the poses of all bodies in the loop.
 
     Args:
         label: unique name, such as "home".
-        joints: value of each joint coordinate (m or rad), by joint label. A ball joint takes a quaternion (x, y, z, w),
-            and a free joint takes a Transform.
+        joints: joint coordinates (m or rad) by joint label. For a ball joint, give a quaternion (x, y, z, w). For a
+            free joint, give a Transform.
         bodies: poses of body frames in the world, by body label.
-        commands: values of ``sim.control`` by label.
-        activations: activation of each muscle, and of each command with a lag or an integrator, by command label.
+        commands: values of commands (``sim.control``), by label.
+        activations: activations of muscles, and of commands with a lag or an integrator, by command label.
 
     Raises:
         ModelError: a name is unknown, or a value has the wrong shape.
@@ -80,7 +80,7 @@ def _checked(element: str, name: str, given: Any) -> dict[str, Any]:
 
 
 def _coordinates(element: str, joint: JointSpec, value: Any) -> Array:
-    """Check the coordinates of a joint, and return them in the format of the signal ``joint.<label>.position``."""
+    """Check joint coordinates, and return them in the format of the signal ``joint.<label>.position``."""
     kind = joint_type(joint.kind)
     count = kind.moves(joint)
     size = {"pose": 7, "quaternion": 4}.get(kind.position_is, count)

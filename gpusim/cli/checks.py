@@ -1,4 +1,4 @@
-"""Scene checks of ``gpusim run``: evaluate the checks, or report why a run cannot evaluate them."""
+"""Scene checks of ``gpusim run``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ChecksResult:
 
 
 def reasons_against(options: RunOptions, scene: Scene, steps: int, dt: float) -> list[str]:
-    """Return the reasons why a run of ``steps`` steps of ``dt`` s cannot evaluate the scene's checks."""
+    """Return the reasons why a run (``steps`` steps of ``dt`` s) cannot evaluate the scene's checks."""
     found = []
     if options.settings:
         found.append("they need the scene's default parameters, and --set changes them")
@@ -85,7 +85,7 @@ def find(
 
 
 def _broken(scene: Scene, checked: Sampling, changed: bool) -> tuple[list[str], list[str]]:
-    """Return two lists of messages: about failed checks, and about checks that cannot be evaluated."""
+    """Return messages about failed checks, and messages about checks that cannot be evaluated."""
     assert isinstance(checked.sampler, Recorder)
     recording = checked.sampler.recording()
     samples = {"time": recording.time, **recording.signals}

@@ -14,7 +14,7 @@ _PIPE_WIDTH = 160
 
 
 def out_console() -> Console:
-    """Return a console on stdout. If stdout is a pipe, the console is wide enough for all tables."""
+    """Return a console on stdout. In a pipe, the console is wide enough for all tables."""
     return Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, highlight=False)
 
 
@@ -24,13 +24,13 @@ def error_console() -> Console:
 
 
 def note(text: str) -> None:
-    """Print one line for the user on stderr."""
+    """Print a note on stderr."""
     print(f"gpusim: {text}", file=sys.stderr)
 
 
 @contextmanager
 def notes_instead_of_warnings() -> Iterator[None]:
-    """Print Python warnings of this ``with`` block as notes, without the source line."""
+    """Within a ``with`` block, print Python warnings as notes without the source line."""
 
     def show(message: Warning | str, *args: Any, **kwargs: Any) -> None:
         note(f"warning: {' '.join(str(message).split())}")

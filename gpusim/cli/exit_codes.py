@@ -1,4 +1,4 @@
-"""Error messages and exit codes: 0 success, 1 failed run, checks or file access, 2 invalid input, 130 interrupted."""
+"""Error messages and exit codes. Code 1: run, checks or file access failed. Code 2: invalid input. Code 130: Ctrl-C."""
 
 from __future__ import annotations
 
@@ -95,9 +95,9 @@ def _rejected_value(error: BaseException) -> str:
 
 
 class CommandGroup(TyperGroup):
-    """Group of all gpusim commands. The group prints expected errors in one sentence, and sets the exit code.
+    """Group of all gpusim commands, which prints expected errors in one sentence and sets the exit code.
 
-    An unexpected error prints a traceback and is a bug in gpusim.
+    Unexpected errors are bugs in gpusim, and print a traceback.
     """
 
     def main(  # type: ignore[override]

@@ -35,11 +35,11 @@ class Sampler(Protocol):
 
 @dataclass
 class Sampling:
-    """Schedule that defines in which steps a sampler takes samples.
+    """Sampling schedule of a sampler.
 
     Attributes:
         sampler: the observer that takes the samples.
-        every: mean number of steps between samples, at least 1, such as 2.5.
+        every: mean number of steps between samples, at least 1. Fractions such as 2.5 are allowed.
         last: index of the last step at which the sampler may take a sample.
         taken: number of samples so far.
     """
@@ -69,11 +69,11 @@ class Outcome:
         begun: simulated time at the start (s).
         simulated: simulated time at the end (s).
         wall: wall-clock time of the loop (s).
-        reading: wall-clock time that the samples took (s).
+        reading: wall-clock time of all samples (s).
         steps: number of steps that ran.
         energy_start, energy_end: kinetic plus potential energy of world 0 (J).
-        drift: maximum joint gap (m) over all worlds and all checks.
-        tilt: maximum error of a locked rotation (rad) or of a coupling (rad or m) in any world.
+        drift: maximum measured joint gap (m) over all worlds.
+        tilt: maximum error over all worlds of locked rotations (rad) and of couplings (rad or m).
         interrupted: whether the user pressed Ctrl-C.
         failure: the error that ended the run early, or None.
         all_failed: whether every world failed.
@@ -112,7 +112,7 @@ def simulate(
 ) -> Outcome:
     """Run ``steps`` steps of ``sim`` with the schedule of ``scene``, and take samples from start to end.
 
-    After a failure or Ctrl-C, the returned outcome contains the reason.
+    After a failure or Ctrl-C, the outcome contains the reason.
 
     Args:
         sim: the simulation.
@@ -193,7 +193,7 @@ def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: in
 
 
 class _Pace:
-    """Limit on the number of steps in one call of ``sim.step``.
+    """Adaptive limit on the number of steps in one call of ``sim.step``.
 
     Short calls let the loop react to Ctrl-C and report progress.
 
@@ -219,7 +219,7 @@ class _Pace:
 
 
 class _ClockPace(_Pace):
-    """Pace for ``--clock``: run one step per call, and start each step at its deadline in real time."""
+    """Pace for ``--clock``: run one step per call, at its deadline in real time."""
 
     def __init__(self, clock: StepClock) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""``gpusim``: the commands and their options. The files in the folder ``cli`` implement the commands."""
+"""``gpusim``: the commands and their options. ``cli/commands`` contains the implementations."""
 
 from __future__ import annotations
 
@@ -121,10 +121,10 @@ def _run(
 ) -> None:
     """Simulate a scene or a file, show a summary, record signals, and draw plots.
 
-    The scene's checks need a full run of one world from the start. The checks also need the default parameters,
-    commands and signals of the scene. If the checks do not run, the summary shows the reason. Exit code 0: the run
-    succeeded, with or without warnings. Exit code 1: a world failed, joints came apart by more than 1 cm or 0.02 rad,
-    or a check of the scene failed. Exit code 2: invalid input. Exit code 130: the user stopped the run.
+    The scene's checks run after a full run of one world with the scene's default parameters, commands and signals. If
+    the checks do not run, the summary shows the reason. Exit code 0: the run succeeded. Exit code 1: a world failed, a
+    joint error exceeded 1 cm or 0.02 rad, or a check of the scene failed. Exit code 2: invalid input. Exit code 130:
+    the user stopped the run.
     """
     given = locals()
     from gpusim.cli.commands.run import run
@@ -161,8 +161,8 @@ def _sweep(
 ) -> None:
     """Simulate a scene with many values of its parameters, and write a table.
 
-    Models that differ only in numeric values run together in one simulation. The results are the same as for separate
-    runs, bit for bit. To continue after an interruption, run the same command again.
+    Models that differ only in numeric values run together in one simulation. The results are bit-identical to separate
+    runs. To continue after an interruption, run the same command again.
     """
     given = locals()
     from gpusim.cli.commands.sweep import SweepOptions, sweep
@@ -249,9 +249,9 @@ def _view(
 ) -> None:
     """Show a scene, a file or a recorded motion in a window.
 
-    Mouse: left orbits, middle or Shift+left pans, the wheel zooms, a click picks, Ctrl+left pulls a body. Keys: space
-    pauses, right steps, [ and ] set the speed, R resets, Shift+R restarts, F follows, H goes home, E starts the
-    emergency stop, Shift+E ends the emergency stop, Tab hides the panel, Esc quits.
+    Mouse: left orbits, middle or Shift+left pans, the wheel zooms, a click selects a body, Ctrl+left pulls a body.
+    Keys: Space pauses, Right steps, [ and ] set the speed, R resets, Shift+R restarts, F follows a body, H resets the
+    camera, E starts the emergency stop, Shift+E ends the emergency stop, Tab hides the panel, Esc quits.
     """
     given = locals()
     from gpusim.cli.commands.view import view

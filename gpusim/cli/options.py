@@ -1,4 +1,4 @@
-"""Options of ``gpusim run``, and checks of options that need neither the model nor slow imports."""
+"""Options of ``gpusim run``, and checks of the options that do not depend on the model."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def check_duration(seconds: float | None) -> None:
 
 
 def count_steps(option: str, seconds: float, dt: float) -> int:
-    """Return how many steps of ``dt`` s fit into ``seconds``, rounded to the nearest integer.
+    """Return the number of steps of ``dt`` s in ``seconds``, rounded to the nearest integer.
 
     Raises:
         OptionError: the number of steps is above ``_MAX_STEPS``.

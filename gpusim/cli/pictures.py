@@ -72,7 +72,7 @@ class PictureOptions:
         return frozenset(overlay.name for overlay in chosen_overlays(name for name in names if name))
 
     def camera_for(self, scene: Scene) -> PinholeCamera | Camera | str:
-        """Return the camera of ``--camera`` (six numbers, a label or a named view), or else the scene's camera."""
+        """Return the camera of ``--camera`` (six numbers, a label or a named view). Default: the scene's camera."""
         eye = self._eye()
         return scene.camera if eye == SCENE_VIEW else eye
 
@@ -95,7 +95,7 @@ class PictureOptions:
         return PinholeCamera((x, y, z), (tx, ty, tz))
 
     def check_names(self, model: Model) -> None:
-        """Check that the chosen camera and the body that the camera follows exist.
+        """Check that the chosen camera and the followed body exist.
 
         Raises:
             UnknownNameError: the camera, view or body does not exist.
@@ -110,7 +110,7 @@ class PictureOptions:
         """Check that the chosen world exists.
 
         Args:
-            numbers: indices of the worlds that can be drawn. A recording can lack some worlds.
+            numbers: indices of the available worlds. A recording can lack some worlds.
 
         Raises:
             OptionError: the world does not exist.
@@ -122,7 +122,7 @@ class PictureOptions:
             raise OptionError(f"--world {self.world} {rule}")
 
     def drawn_worlds(self, numbers: Sequence[int]) -> list[int]:
-        """Return the index of each chosen world in ``numbers``, the list of available worlds.
+        """Return the positions of the chosen worlds in ``numbers``, the list of available worlds.
 
         Raises:
             OptionError: the world does not exist.

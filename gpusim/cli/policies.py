@@ -1,4 +1,4 @@
-"""Option ``--policy``: a learned policy writes the commands instead of the scene's schedule."""
+"""Option ``--policy``: a learned policy replaces the scene's schedule."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def with_policy(options: RunOptions) -> RunOptions:
-    """Return options that contain the scene parameters and the time step of the policy's task.
+    """Return the options with the scene parameters and the time step of the policy's task.
 
-    Options that the user gave on the command line take precedence. If the task defines its own model, the target of the
-    command line must be this model.
+    Command-line options take precedence. If the task builds a model itself, the command line must name this model as
+    target.
 
     Raises:
         OptionError: the policy is for another scene, or ``--replay`` or ``--resume`` is also given.

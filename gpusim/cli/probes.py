@@ -97,7 +97,7 @@ class Finding:
         name: the component that was probed.
         good: whether it works.
         detail: version or path, or the problem.
-        hint: how to fix the problem, or empty if the component works.
+        hint: how to fix the problem. Empty if the component works.
     """
 
     name: str
@@ -213,7 +213,7 @@ def driver_cuda_version() -> int:
 
 
 def cuda_hint(driver: int) -> str:
-    """Return instructions on how to make the CUDA backend work.
+    """Return instructions for a working CUDA backend.
 
     Args:
         driver: result of :func:`driver_cuda_version`.
@@ -276,7 +276,7 @@ def probe_display() -> Finding:
 
 
 def probe_picture() -> Finding:
-    """Draw a ball offscreen."""
+    """Draw a ball without a window."""
     trouble, report = run_child(_PICTURE_CODE)
     if trouble:
         return Finding("drawing", False, f"pictures off screen; {trouble}", "install a graphics driver, or Mesa")
@@ -287,7 +287,8 @@ def run_child(code: str) -> tuple[str, str]:
     """Run Python code in a child process.
 
     Returns:
-        The problem (empty after a success), and the last line that the child process printed (empty after a problem).
+        The problem or an empty string, and the last line that the child process printed. After a problem, the line is
+        empty.
     """
     home = str(Path(__file__).parents[2])  # gpusim itself may not be installed
     path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))

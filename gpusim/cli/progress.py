@@ -22,8 +22,8 @@ clock: Callable[[], float] = time.perf_counter
 class Report:
     """Rate limiter for progress reports.
 
-    The limiter calls ``show(done, wall)`` after ``first`` seconds of wall time, then at most once per ``every``
-    seconds.
+    The first call of ``show(done, wall)`` is after ``first`` seconds of wall time. Later calls are at least ``every``
+    seconds apart.
     """
 
     def __init__(self, show: Callable[[int, float], None], first: float, every: float) -> None:

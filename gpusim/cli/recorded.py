@@ -17,7 +17,7 @@ from gpusim.scene import Scene, scene_values
 
 
 def recorded_target(options: RunOptions) -> str:
-    """Return the text that a recording stores as its target: the scene's name, or the absolute path of its file."""
+    """Return the target that a recording stores: the scene's name, or the absolute path of the scene's file."""
     if not options.is_file() or is_module(options.target):
         return options.target
     path, function = split(options.target)
@@ -29,7 +29,7 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
     Args:
         options: options of a command line with a recording as target.
-        more: names of options outside ``options`` that the user gave. Recordings do not support these options.
+        more: names of other given options that recordings do not support.
         allowed: names of the fields of ``options`` that recordings support.
 
     Raises:
@@ -60,8 +60,8 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
     Args:
         motion: the recorded motion.
-        path: path of the recording. If the scene's file is missing, the function looks for a file of the same name in
-            this folder.
+        path: path of the recording. If the scene's file is missing, a file with the same name in the recording's folder
+            replaces it.
 
     Raises:
         ModelError: the motion names no scene, the file of the scene is missing, or the scene rejects its parameters.
@@ -80,7 +80,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
 
 
 def _found(recorded: str, path: str) -> str:
-    """Return the recorded target. If its file is missing, find a file of the same name next to the recording."""
+    """Return the recorded target, or a file of the same name next to the recording if the target's file is missing."""
     file, function = split(recorded)
     target = Path(file)
     if not target.suffix or is_module(recorded) or target.is_file():

@@ -96,7 +96,7 @@ class Replay:
         return operator
 
     def compare_solver(self, sim: Simulation) -> None:
-        """Print a note if solver settings differ from the recording, because the replay is then not bit-identical."""
+        """Print a note if solver settings differ from the recording, so that the replay is not bit-identical."""
         from gpusim.viewer.operator.recording import solver_of
 
         here, then = solver_of(sim), self.recording.solver

@@ -78,7 +78,7 @@ def _pairs(sim: Simulation) -> str:
 
 
 def joint_failure(drift: float, tilt: float) -> str:
-    """Return an error message if ``drift`` (m) or ``tilt`` (rad) is too large, else an empty string."""
+    """Return an error message if ``drift`` (m) or ``tilt`` (rad) is too large. Otherwise, return an empty string."""
     if not drift <= DRIFT_TOO_FAR:
         return f"joints came {drift:.3g} m apart; use a smaller step"
     return (

@@ -87,9 +87,9 @@ def model_scene(
     Args:
         path: path of the file.
         hold: if a URDF or xacro file has no actuators, add position servos that hold its joints in the imported pose.
-        fixed_base: whether the base is fixed to the world (True), floats (False), or is as in the file (None).
+        fixed_base: True fixes the base to the world, False lets it float, and None uses the file's setting.
         pose: name of the starting posture. An SRDF file with the name of the URDF file can define additional postures.
-        arguments: arguments of a xacro file.
+        arguments: xacro arguments by name.
         floor: add a horizontal plane below the model.
         visuals: also read the visual shapes, which appear in pictures.
         reports: list to which the report of the import is added, or None to print the findings on stderr.
@@ -280,7 +280,7 @@ def _module_of(path: Path) -> ModuleType:
 
 
 def _run(target: str, action: Callable[[], Any]) -> Any:
-    """Call ``action``, which runs user code. Convert an error to one sentence with the line in the user's file.
+    """Call ``action``, which runs user code. Convert an error to an OptionError with the line in the user's file.
 
     Raises:
         OptionError: the user code raised an error that is not a GpusimError.
@@ -311,7 +311,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _plain(text: str) -> Any:
-    """Convert text to a bool, an int or a float, if possible."""
+    """Convert text to a bool, an int or a float. Return other text unchanged."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

@@ -1,4 +1,4 @@
-"""Load the scene that a command line names: a scene of the package, or a file (``gpusim run robot.urdf``)."""
+"""Load the target of a command line: a scene of the package, or a file (``gpusim run robot.urdf``)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _POSE = "--pose"
 def load_target(
     options: RunOptions, visuals: bool = True, reports: list[ImportReport] | None = None, still: bool = False
 ) -> Scene:
-    """Load the scene or file that a command line names. If a policy is given, it replaces the scene's schedule.
+    """Load the scene or file of a command line. With ``--policy``, the policy replaces the scene's schedule.
 
     Args:
         options: options of the command line.
@@ -112,7 +112,7 @@ def _package_scene(options: RunOptions) -> Scene:
 
 
 def target_parameters(options: RunOptions) -> dict[str, Any]:
-    """Return the parameters that a recording must store so that gpusim can rebuild the scene."""
+    """Return the parameters with which gpusim can rebuild the scene of a recording."""
     if options.kind() == MODEL:
         given = {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
         return given | {f"{_SET}{name}": value for name, value in options.parameters().items()}

@@ -1,1 +1,1 @@
-"""Tables that ``finalize`` computes: constraint rows, elimination order, constraint colors, contact pairs, masses."""
+"""Compiler of models for ``finalize``: constraint rows, elimination order, constraint colors, contacts, masses."""

@@ -1,4 +1,4 @@
-"""Pairs of bodies for which joints disable collisions: welded bodies, and neighbors at a joint."""
+"""Pairs of bodies that cannot collide because joints connect them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ MAX_BETWEEN = 5
 
 
 def adjacent_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set[tuple[int, int]]:
-    """Return the pairs of bodies that must not collide, because joints connect them.
+    """Return the pairs of bodies that cannot collide because joints connect them.
 
-    In each pair, the lower index comes first (-1: the world).
+    In each pair, the lower body index comes first. The index of the world is -1.
 
-    * Welded: fixed joints merge bodies into one rigid part. A body welded to the world is part of the world.
-    * Neighbors: a joint connects the two bodies or the rigid parts that contain them.
+    * Welded bodies: fixed joints merge bodies into one rigid part. A body that is welded to the world belongs to the
+      world's part.
+    * Neighbors: a joint connects the rigid parts of the two bodies. A chain of joints over a few bodies without shapes
+      also counts.
 
     Args:
-        joints: all joints of a model. The function ignores joints whose bodies may collide (``lets_collide``).
-        shaped: bodies that have shapes.
+        joints: all joints of a model. Joints whose bodies may collide (``lets_collide``) have no effect.
+        shaped: bodies with shapes.
     """
     holding = [joint for joint in joints if not joint_type(joint.kind).lets_collide(joint)]
     welds = [joint for joint in holding if joint_type(joint.kind).welds]
@@ -50,7 +52,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _parts(welds: Sequence[JointSpec]) -> dict[int, int]:
-    """Map each welded body to the lowest body index in its rigid part."""
+    """Return a dict that maps each welded body to the lowest body index in its rigid part."""
     touching: dict[int, set[int]] = {}
     for joint in welds:
         for a, b in (_ends(joint), _ends(joint)[::-1]):

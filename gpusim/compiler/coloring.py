@@ -1,6 +1,6 @@
 """Graph coloring of constraints.
 
-Constraints of one color share no dynamic body. Constraints without a color form the overflow.
+Two constraints of the same color never share a dynamic body. Constraints without a color form the overflow.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OVERFLOW, FACTORED = -1, -2
 
 @dataclass
 class ColorSets:
-    """Sets of constraints (colors) that share no dynamic body. Constraints that fit into no color form the overflow."""
+    """Result of graph coloring: the constraints of each color, and the overflow (constraints without a color)."""
 
     colors: list[Array]
     """Constraints of each color, in ascending order."""
@@ -31,17 +31,17 @@ class ColorSets:
 
 
 def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among: Array | None = None) -> ColorSets:
-    """Color the constraints greedily, in order of descending degree and then ascending index.
+    """Color the constraints greedily, in order of descending degree. Constraints of equal degree keep their order.
 
     Args:
-        bodies: bodies of every constraint, (constraints, slots).
-        dynamic: array (bodies,), True for bodies that can move. Constraints of one color may share a static body.
+        bodies: bodies of each constraint, (constraints, slots).
+        dynamic: (bodies,) True for bodies that can move. Constraints of one color may share other bodies.
         max_colors: maximum number of colors, 1 to 62.
         among: indices of the constraints that get a color, in ascending order, or None for all.
 
     Returns:
-        Constraints of each color, in ascending order. Constraints that fit into no color form the overflow, for example
-        if a body has more than ``max_colors`` joints.
+        Constraints of each color in ascending order, and the overflow. The overflow is not empty if, for example, a
+        body has more than ``max_colors`` joints.
     """
     among = np.arange(bodies.shape[0]) if among is None else among
     selected = bodies[among]
@@ -62,7 +62,7 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
 
 
 def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int) -> Array:
-    """Assign the first free color to each constraint, in the given order."""
+    """Assign the first free color to each constraint, in the order ``order``. Return the colors."""
     color = np.full(bodies.shape[0], OVERFLOW, dtype=np.int64)
     masks, moves, sides, every = [0] * dynamic.shape[0], dynamic.tolist(), bodies.tolist(), (1 << max_colors) - 1
     for c in order.tolist():
@@ -79,6 +79,6 @@ def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int)
 
 
 def _overflow_load(bodies: Array, dynamic: Array) -> Array:
-    """Return the divisor of mass splitting: max(1, number of overflow constraints on each dynamic body)."""
+    """Return the mass splitting divisor of each body: the number of overflow constraints on it, or 1."""
     sides = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
     return np.where(dynamic, np.maximum(sides, 1), 1).astype(np.int64)

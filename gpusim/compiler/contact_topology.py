@@ -1,4 +1,4 @@
-"""Constant contact data of a finalized model: arrays of shapes, collision filter, contact laws, capacities."""
+"""Constant contact data of a finalized model: shape arrays, collision filter, contact laws and capacities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ is larger than a grid cell. LARGE is the maximum number of large shapes."""
 
 @dataclass
 class ContactTopology:
-    """Contact data of all shapes, as arrays. As in Topology, the world is the last body."""
+    """Contact data of all shapes, as arrays. The world is the last body, as in :class:`Topology`."""
 
     labels: list[str]
     kind: Array
@@ -98,16 +98,16 @@ class ContactTopology:
 
     @property
     def num_buckets(self) -> int:
-        """Return the number of grid buckets, a power of two, or 0 if ``candidates`` lists all pairs that may touch."""
+        """Return the number of buckets of the broad phase grid (a power of two), or 0 for models without this grid."""
         return 0 if self.candidates is not None else 1 << max(self.num_shapes - 1, 1).bit_length()
 
     @property
     def level(self) -> int:
-        """Return the maximum ``level`` of the model's shape kinds, which selects the build of the kernels."""
+        """Return the maximum ``level`` of the shape kinds in the model. It selects the build of the kernels."""
         return max((kind.level for kind in shape_kinds() if np.any(self.kind == kind.number)), default=1)
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
-        """Return the capacity of each world's pair buffer."""
+        """Return the capacity of the pair buffer of one world."""
         listed = None if self.candidates is None else sum(map(len, self.candidates))
         if listed == 0 or self.num_shapes < 2:
             return 0
@@ -162,7 +162,7 @@ def contact_topology(
     dynamic: Array,
     articulated: Array,
 ) -> ContactTopology:
-    """Build the contact data of all shapes. ``dynamic`` (bodies,) is True for dynamic bodies."""
+    """Create the contact data of all shapes. ``dynamic`` (bodies,) marks dynamic bodies."""
     world = len(bodies)
     body = np.array([world if s.body == WORLD else s.body for s in shapes], dtype=np.int64)
     types = [shape_type(s.kind) for s in shapes]
@@ -221,7 +221,7 @@ def _com(bodies: Sequence[BodySpec], shape: ShapeSpec) -> Array:
 
 
 def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[ContactLaw], Array]:
-    """Return all laws, starting with the default law, and the law index of each shape."""
+    """Return all contact laws (the default law first), and the index of each shape's law."""
     laws = [ContactLaw()]
     for material in [s.material for s in shapes] + [p.material for p in pairs if p.material is not None]:
         if material.law is not None and material.law not in laws:
@@ -232,7 +232,7 @@ def _laws(shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec]) -> tuple[list[
 def _included(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], laws: list[ContactLaw]
 ) -> tuple[list[list[int]], list[list[int]], Array]:
-    """Return the pairs that collide regardless of collision groups, and the materials of these pairs."""
+    """Return the shape pairs that collide in spite of the collision groups, and the materials of these pairs."""
     included: list[dict[int, int]] = [{} for _ in shapes]
     materials: list[list[float]] = []
     for pair in pairs:
@@ -255,7 +255,7 @@ def _material_row(m: Material, laws: list[ContactLaw]) -> list[float]:
 
 
 def pairs_with_material(pairs: Sequence[PairSpec]) -> list[PairSpec]:
-    """Return the pairs with a separate contact material, in the order of ``ContactTopology.materials``."""
+    """Return the shape pairs with a custom contact material, in the order of ``ContactTopology.materials``."""
     return [pair for pair in pairs if pair.collide and pair.material is not None]
 
 
@@ -292,7 +292,7 @@ class _Filter:
         self.excluded = [sorted(s - set(t)) for s, t in zip(excluded, included, strict=True)]
 
     def __call__(self, a: int, b: int) -> bool:
-        """Return whether the shapes with the indices a < b may touch."""
+        """Return whether the filter allows contact between shapes a and b, with a < b."""
         if self.body[a] == self.body[b] or not (self.dynamic[self.body[a]] or self.dynamic[self.body[b]]):
             return False
         if b in self.included[a]:
@@ -308,7 +308,7 @@ def _candidates(may: _Filter, manifolds: Array) -> list[list[int]]:
 
 
 def _cell(radius: Array) -> float:
-    """Return the grid's cell size (m): 2.5 times the largest bounding radius, without the few largest shapes."""
+    """Return the grid's cell size (m): 2.5 times the largest bounding radius. The few largest shapes do not count."""
     finite = np.sort(radius[np.isfinite(radius)])
     if not finite.size:
         return 1.0
@@ -317,7 +317,7 @@ def _cell(radius: Array) -> float:
 
 
 def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> Material:
-    """Return the material that ``pair`` defines, or else the combined material of both shapes.
+    """Return the material of a shape pair: the material that ``pair`` defines, or the combination of both materials.
 
     Raises:
         ModelError: the materials have different contact laws, and ``pair`` defines no material. The message names both
@@ -331,10 +331,10 @@ def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> M
 def check_laws(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
 ) -> None:
-    """Check that each pair that may touch has one contact law, and that the law supports the shapes.
+    """Check that each shape pair that can touch has one contact law, and that this law supports both shapes.
 
     Raises:
-        ModelError: a pair has two laws, or its law does not support the kinds of its shapes.
+        ModelError: a shape pair has two contact laws, or its law does not support one of the shapes.
     """
     pair_of = {tuple(sorted((p.shape_a, p.shape_b))): p for p in pairs if p.collide}
     special = {p.shape_a for p in pair_of.values()} | set(np.flatnonzero(topology.law).tolist())
@@ -365,13 +365,13 @@ def check_laws(
 
 
 def _needs_radius(law: ContactLaw) -> bool:
-    """Return whether a law's force depends on the radius of relative curvature."""
+    """Return whether the force of a contact law depends on the radius of relative curvature."""
     elastic = law.normal == "volumetric" or (law.normal == "hertz" and law.stiffness is None)
     return elastic or (law.friction == "contensou" and law.patch_radius is None)
 
 
 def capacity_message(count: int, capacity: int, world: int) -> str:
-    """Return the error message for a world with more pairs than the pair buffer can store."""
+    """Return the error message for a world with more close pairs than its pair buffer can store."""
     return (
         f"world {world}: {count} pairs of shapes are close, but max_pairs = {capacity}; "
         f"the other pairs did not collide; give SolverConfig(max_pairs={int(1.25 * count) + 8})"

@@ -1,4 +1,4 @@
-"""Symbolic block LDL^T factorization of a constraint graph: elimination order, fill-in, operations of each level."""
+"""Symbolic block LDL^T factorization of a constraint graph: elimination order, fill-in, and operations by level."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ from gpusim.typing import Array
 
 @dataclass
 class Elimination:
-    """Block operations of an LDL^T factorization, in a valid order.
-
-    The pivots of one level do not depend on each other.
-    """
+    """Block operations of an LDL^T factorization, by level. Pivots of one level do not depend on each other."""
 
     num_blocks: int
     edge_blocks: dict[tuple[int, int], int]
@@ -46,15 +43,15 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Products that add up to the blocks of J M^-1 J^T. In each round, all target blocks differ."""
+    """Products that add up to the blocks of J M^-1 J^T, in rounds. In each round, all target blocks differ."""
 
     rounds: list[tuple[Array, Array, Array]]
 
 
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
-    """Map each dynamic body to the indices of its slots in constraints (sides).
+    """Return a dict that maps each dynamic body to its sides.
 
-    A side is one body slot of a constraint, with index constraint * slots + slot.
+    A side is one body slot of a constraint. Its index is constraint * slots + slot.
     """
     sides: dict[int, list[int]] = {}
     slots = bodies.shape[1]
@@ -75,16 +72,17 @@ def eliminate(
 
         A' p + J w = r,   J^T p - M w = 0
 
-    J and M belong to the hub. A' contains no product over the hub, so the constraints on a hub are not neighbors.
+    J contains the Jacobians of the constraints for the hub. M is the mass matrix of the hub. A' contains no products
+    over the hub, so the constraints on a hub are not neighbors in A'.
 
     Args:
-        bodies: bodies of every constraint, (constraints, slots).
-        dynamic: array (bodies,), True for bodies that can move.
-        swept: array (constraints,), True for constraints of the colored solver. The factorization does not contain the
-            constraints of the colored solver. No movable body has constraints in both solvers.
-        hubs: body index -> index of the empty constraint that represents w.
-        late: indices of the constraints that move only a hub. The hub must come first, because the pivots of these
-            constraints are singular without the hub.
+        bodies: bodies of each constraint, (constraints, slots).
+        dynamic: (bodies,) True for bodies that can move.
+        swept: (constraints,) True for constraints of the colored solver. The factorization excludes these constraints.
+            No movable body has constraints in both solvers.
+        hubs: dict that maps the body index of each hub to the index of the empty constraint that represents w.
+        late: indices of the constraints that move only a hub. Their pivots are singular before the elimination of the
+            hub, so the hub must come first.
 
     Returns:
         The operations of the factorization, and the products for its blocks.
@@ -119,9 +117,9 @@ def eliminate(
 def _minimum_fill(
     neighbors: list[set[int]], among: list[int], late: Set[int], hubs: Set[int]
 ) -> tuple[list[int], dict[int, set[int]]]:
-    """Choose pivots greedily by fill-in, then by depth in the tree, then by degree, then by index.
+    """Choose the elimination order greedily: by fill-in, then tree depth, then degree, then index.
 
-    Hubs come last. The paths of the bodies around a hub then end at the hub.
+    Hubs come last, and after them the constraints ``late``. Paths through the elimination tree therefore end at a hub.
     """
     graph = [set(n) for n in neighbors]
     remaining = set(among)
@@ -187,9 +185,9 @@ def _levels(
 def _products(
     sides: dict[int, list[int]], slots: int, edges: dict[tuple[int, int], int], hubs: Mapping[int, int]
 ) -> list[tuple[Array, Array, Array]]:
-    """List the products J_i M^-1 J_j^T for all pairs of constraint slots on the same body.
+    """List the products J_i M^-1 J_j^T for all pairs of sides on the same body.
 
-    The first slot of a hub's empty constraint has the Jacobian M.
+    The Jacobian of a hub's empty constraint is M, in the first slot.
     """
     products = []
     for body in sorted(sides):
@@ -212,7 +210,7 @@ def _products(
 
 
 def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
-    """Split operations into rounds. In each round, a target (first entry) occurs at most once.
+    """Split operations into rounds. In each round, every operation has another target (first entry).
 
     Operations on the same target keep their order.
     """

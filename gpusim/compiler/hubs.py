@@ -1,7 +1,7 @@
 """Hubs: bodies with many constraints, such as the chassis of a tracked vehicle.
 
-All constraints on a body are neighbors in the factorization of J M^-1 J^T, so the factor grows with the square of their
-number. compiler/elimination.py shows how a hub avoids this.
+In J M^-1 J^T, each constraint on a body couples with all other constraints on the same body. The factor therefore grows
+with the square of the number of constraints on a body. compiler/elimination.py shows how a hub avoids this.
 """
 
 from __future__ import annotations
@@ -14,16 +14,15 @@ MIN_CONSTRAINTS = 7
 
 
 def find_hubs(moving: Sequence[set[int]], grounded: Sequence[bool]) -> list[int]:
-    """Return the hubs of a model: at most one in each group of jointed bodies.
+    """Return the hubs of a model: at most one in each group of bodies that joints connect.
 
-    The factorization eliminates the other bodies of the group first, as if the hub could not move. Forces of
-    constraints that cancel on all other bodies also cancel on the hub, because all forces inside a group are pairs of
-    action and reaction. The pivots are thus as regular as without a hub. This argument needs a group in which the
-    ground acts only on the hub.
+    The factorization first eliminates all constraints as if the hub could not move. Forces that cancel on all other
+    bodies of the group also cancel on the hub (action and reaction). The pivots are therefore as regular as without a
+    hub. This argument only holds if the ground acts on no other body of the group.
 
     Args:
         moving: movable bodies of each constraint.
-        grounded: for each constraint, whether it also acts on the world or on a kinematic body.
+        grounded: True for each constraint that also acts on the world or on a kinematic body.
     """
     count = Counter(b for bodies in moving for b in bodies)
     if max(count.values(), default=0) < MIN_CONSTRAINTS:
@@ -37,7 +36,7 @@ def find_hubs(moving: Sequence[set[int]], grounded: Sequence[bool]) -> list[int]
 
 
 def _groups(moving: Sequence[set[int]]) -> dict[int, int]:
-    """Return for each body one body of its group. Constraints connect the bodies of a group."""
+    """Return a dict that maps each body to a representative of its group. Constraints connect the bodies of a group."""
     parent = {b: b for bodies in moving for b in bodies}
 
     def root(body: int) -> int:

@@ -1,4 +1,4 @@
-"""Detection of closed loops. Constraint rows are linearly independent in trees, but may be dependent in loops."""
+"""Detection of closed kinematic loops. Constraint rows in loops can be linearly dependent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from gpusim.typing import Array
 
 
 def constraints_in_loops(bodies: Sequence[Iterable[int]], dynamic: Array) -> Array:
-    """Return a mask (constraints,), True for constraints that are part of a closed loop.
-
-    Bodies and constraints are the nodes of a graph. The world and all kinematic bodies form one node. A breadth-first
-    search builds a spanning forest.
+    """Return a mask (constraints,) of the constraints in closed loops.
 
     Args:
         bodies: bodies that each constraint connects, including the world.
-        dynamic: array (bodies,), True for dynamic bodies.
+        dynamic: (bodies,) True for dynamic bodies.
     """
     count, ground = len(bodies), int(dynamic.size)
     joined = [sorted({b if dynamic[b] else ground for b in row}) for row in bodies]

@@ -17,7 +17,7 @@ from gpusim.typing import Array
 def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
     """Return mass, center of mass and inertia of the shapes of a body. Each shape has uniform density.
 
-    The mass of an overlap between shapes counts once for each shape. Shapes without volume have no effect.
+    If shapes overlap, the mass of the overlap counts once for each shape. Shapes without volume have no effect.
 
     Args:
         shapes: shapes of one body.
@@ -42,11 +42,11 @@ def mass_properties(shapes: list[ShapeSpec]) -> tuple[float, Array, Array]:
 
 
 def complete_bodies(builder: Elements) -> list[BodySpec]:
-    """Return the builder's bodies. Compute missing masses, inertias and centers of mass from the shapes.
+    """Return the bodies of a builder, with missing masses, inertias and centers of mass computed from the shapes.
 
-    If a body has a given mass but no inertia, the inertia of the shapes is scaled to this mass. A given center of mass
-    does not change the inertia. A kinematic body without mass and volume gets 1 kg and a unit inertia, which have no
-    effect.
+    If the user gives a mass but no inertia, the inertia of the shapes is scaled to this mass. A given center of mass
+    does not change the inertia. A kinematic body without mass and volume gets a mass of 1 kg and a unit inertia. These
+    values have no effect.
 
     Raises:
         ModelError: a body has no mass or inertia, and no shape with volume.

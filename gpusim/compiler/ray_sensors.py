@@ -1,4 +1,4 @@
-"""Tables of ray sensors: all rays of a model, and the shapes that each sensor can see."""
+"""Tables of ray sensors: all rays of a model, and the shapes that the rays of each sensor can hit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ direction in the site's frame, and range (m). For each sensor, ``ray_shape_start
 
 
 def with_shapes(sensor: SensorSpec, model: Elements) -> SensorSpec:
-    """Return a copy of the sensor that lists the shapes its rays can hit.
+    """Return a copy of a sensor, with a list of the shapes that its rays can hit.
 
     Raises:
         ModelError: a group has no shapes, or a shape has a kind that rays cannot hit.
@@ -51,12 +51,12 @@ def _is_in(shape: ShapeSpec, rays: RaySpec) -> bool:
 
 
 def ray_sensors(model: Elements) -> list[tuple[SensorSpec, RaySpec]]:
-    """Return all ray sensors with their ray settings, in the order of the model."""
+    """Return all ray sensors of a model with their ray settings, in order."""
     return [(s, s.rays) for s in model.sensors if s.kind == RAY_SENSOR and s.rays is not None]
 
 
 def ray_table(model: Elements) -> dict[str, Array]:
-    """Return the arrays that ``COLUMNS`` declares, by name."""
+    """Return the arrays that ``COLUMNS`` lists, by name."""
     sensors = ray_sensors(model)
     counts = [len(spec.rays) for _, spec in sensors]
     rows = np.zeros((0, 3))

@@ -1,4 +1,4 @@
-"""Conversion of joints and actuators to elements and constraint rows, for ``finalize``."""
+"""Convert joints and actuators to elements and constraint rows, for ``finalize``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ AXIS_PARAMETERS = ("limit_lower", "limit_upper", "damping", "friction", "armatur
 
 @dataclass
 class Axis:
-    """Data of one axis row (constraint row with a force law). For a line between two points, ``joint`` is -1."""
+    """Axis row: a constraint row with a force law. ``joint`` is -1 for the axis row of a line between two points."""
 
     element: tuple[str, int]
     label: str
@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Rows of one joint, line between two points, coupling or coupled actuator. One thread solves all rows."""
+    """Constraint: the rows of one joint, line between two points, coupling or coupled actuator."""
 
     label: str
     bodies: list[int]
@@ -71,10 +71,10 @@ class Constraint:
 
 @dataclass
 class Mix:
-    """A weighted sum of elements (scalar constraint functions).
+    """Weighted sum of elements (scalar constraint functions).
 
-    Each term contains the kind and index of an element, a factor, and the two bodies of the element (-1: the world).
-    ``curve`` contains the polynomial of the first term, or is empty (see CouplingSpec).
+    Each term contains the kind and the index of an element, a factor, and the two bodies of the element (-1 for the
+    world). ``curve`` contains the polynomial of the first term, or is empty (see CouplingSpec).
     """
 
     terms: list[tuple[tuple[str, int], float, tuple[int, int]]]
@@ -83,16 +83,16 @@ class Mix:
 
     @property
     def bodies(self) -> list[int]:
-        """Return the bodies of all terms, without duplicates."""
+        """Return the bodies of all terms without duplicates."""
         return list(dict.fromkeys(body for *_, ends in self.terms for body in ends))
 
 
 class RowCollector:
-    """Converter that turns joints and actuators into constraint functions (elements), axis rows and constraints.
+    """Converter from joints and actuators to elements (scalar constraint functions), axis rows and constraints.
 
     Args:
-        builder: contents of the model, complete and checked.
-        asked: pairs (joint, coordinate) that get an axis row even without limits and actuators.
+        builder: complete and checked contents of the model.
+        asked: pairs (joint, coordinate) that need an axis row even without limits and actuators.
     """
 
     def __init__(self, builder: Elements, asked: Set[tuple[int, int]] = frozenset()) -> None:
@@ -122,7 +122,7 @@ class RowCollector:
                     self.wraps.append(self._wrap_row(c.path))
 
     def joint_axis(self, joint: int, coordinate: int) -> int:
-        """Return the index of the axis row of a joint coordinate. The first call creates the axis row."""
+        """Return the index of the axis row of a joint coordinate. Create the axis row if it is missing."""
         key = (joint, coordinate)
         if key not in self._joint_axes:
             spec = self.builder.joints[joint]
@@ -138,7 +138,7 @@ class RowCollector:
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Add an axis row for a line between two points, in a new constraint. Return the index of the row."""
+        """Add a constraint with one axis row for a line between two points. Return the index of the axis row."""
         element = self._line(body_a, point_a, body_b, point_b, 0.0)
         free = dict.fromkeys(AXIS_PARAMETERS, 0.0) | {"limit_lower": -np.inf, "limit_upper": np.inf}
         free["limit_restitution"] = limit_restitution
@@ -149,7 +149,7 @@ class RowCollector:
         return len(self.axes) - 1
 
     def collect(self) -> None:
-        """Collect the constraints of all joints, lines and couplings."""
+        """Create the constraints of all joints, lines and couplings."""
         for index, joint in enumerate(self.builder.joints):
             for k in range(len(self.coordinates[index])):
                 if (index, k) in self._asked or _needs_row(joint, k):
@@ -169,7 +169,7 @@ class RowCollector:
             self.constraints.append(Constraint(coupling.label, self.mixes[mix].bodies, mix=mix))
 
     def add_coupled(self, label: str, axes: list[int]) -> None:
-        """Add the rows of a law that couples the axis rows ``axes``. Call ``add_coupled`` after :meth:`collect`."""
+        """Add the constraint of an actuator that couples the axis rows ``axes``. Call :meth:`collect` first."""
         mixes, bodies = [], []
         for axis in axes:
             element = self.axes[axis].element
@@ -233,7 +233,7 @@ class RowCollector:
         )
 
     def coordinate_element(self, joint: int, coordinate: int) -> tuple[str, int]:
-        """Return the constraint function (element) of a joint coordinate. The first call creates the element."""
+        """Return the element of a joint coordinate. Create the element if it is missing."""
         key = (joint, coordinate)
         if key not in self._coordinates:
             self._coordinates[key] = self._coordinate(self.builder.joints[joint], key)
@@ -312,11 +312,11 @@ class RowCollector:
         return "line", len(rows) - 1
 
     def _arm(self, body: int, point: Array) -> Array:
-        """Return the vector from the body's center of mass to a point, in body axes (m)."""
+        """Return the vector from the center of mass to a point of the body, in the body frame (m)."""
         return np.asarray(point) if body < 0 else np.asarray(point) - self.builder.bodies[body].com
 
     def tables(self) -> tuple[DotTable, SpinTable, LineTable, AngleTable]:
-        """Return the tables of all constraint functions (elements) and joint angles."""
+        """Return the tables of all elements and joint angles."""
         world = len(self.builder.bodies)
         dot, spin, line = (_columns(self.elements[k], _SHAPES[k], world) for k in ("dot", "spin", "line"))
         return (
@@ -327,13 +327,13 @@ class RowCollector:
         )
 
     def wrap_table(self) -> WrapTable:
-        """Return the table of wrapped paths."""
+        """Return the table of wrapped rope paths."""
         columns = _columns(self.wraps, _SHAPES["wrap"], len(self.builder.bodies))
         columns["side_body"] = np.where(columns["side_body"] == NO_BODY, -1, columns["side_body"])
         return WrapTable(**columns)
 
     def flat(self, element: tuple[str, int]) -> int:
-        """Return the index of an element in the list of all elements (order: dot, spin, line, mix)."""
+        """Return the index of an element in the list of all elements: first dot, then spin, line and mix."""
         kind, index = element
         before = {"dot": 0, "spin": len(self.elements["dot"])}
         before["line"] = before["spin"] + len(self.elements["spin"])
@@ -344,20 +344,20 @@ class RowCollector:
     def _mix_indices(self) -> dict[int, int]:
         """Return a dict that maps each sum (:class:`Mix`) with a constraint row to its index in the coupling table.
 
-        Sums of couplings come first, then sums of axis rows and of coupled laws. The value is cached, so read this
-        property only after all rows exist.
+        Sums of couplings come first, then sums of axis rows, then sums of coupled laws. Read this cached property only
+        after all rows exist.
         """
         rigid = [c.mix for c in self.constraints if c.mix >= 0]
         of_axes = [a.element[1] for a in self.axes if a.element[0] == "mix"]
         return {mix: k for k, mix in enumerate(rigid + of_axes + [m for c in self.constraints for m in c.coupled])}
 
     def coupling_table(self, rows: dict[int, int], block: int, bodies: Array) -> CouplingTable:
-        """Return the table of all sums (:class:`Mix`) that have a row.
+        """Return the table of all sums (:class:`Mix`) with a constraint row.
 
         Args:
-            rows: dict that maps the index of each sum to its constraint row.
+            rows: dict that maps the index of each sum to the index of its constraint row.
             block: number of rows per constraint.
-            bodies: bodies of every constraint, (constraints, slots). The world is the last body.
+            bodies: bodies of each constraint, (constraints, slots). The world is the last body.
         """
         world, order = len(self.builder.bodies), list(self._mix_indices)
         terms = [term for mix in order for term in self.mixes[mix].terms]

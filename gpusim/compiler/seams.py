@@ -1,7 +1,7 @@
 """Tiles: shapes of one body whose flat faces can form a common surface.
 
 A tile (``ShapeType.tile``) is a box, a hull, a height field or a plane. Two tiles of a body are neighbors if their
-bounding boxes touch and they have a face in a common surface.
+bounding boxes touch and a face of each tile lies in a common surface.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ SEAM_CONE = 0.985
 
 
 def seam_reach(shapes: Sequence[ShapeSpec]) -> Array:
-    """Return the maximum gap (m) between each shape with flat faces (tile) and a neighbor, else 0, (shapes,)."""
+    """Return the maximum gap (m) to neighbor tiles for each tile, and 0 for all other shapes, (shapes,)."""
     half = [shape_type(s.kind).tile(s.params) for s in shapes]
     return np.minimum(MAX_GAP, MAX_GAP_RATIO * np.array(half, dtype=np.float64))
 
 
 def seams(shapes: Sequence[ShapeSpec], tolerance: Array) -> list[list[int]]:
-    """Return, for each shape, the shapes that continue its surface (neighbor tiles), in ascending order."""
+    """Return the neighbor tiles of each shape in ascending order."""
     neighbors: list[list[int]] = [[] for _ in shapes]
     on: dict[int, list[int]] = {}
     for i in np.flatnonzero(tolerance > 0.0).tolist():
@@ -41,7 +41,7 @@ def seams(shapes: Sequence[ShapeSpec], tolerance: Array) -> list[list[int]]:
 
 @dataclass
 class _Tile:
-    """A tile in the body's frame: triangles (n, 3, 3) and unit normals (n, 3)."""
+    """Tile with n triangles in the body frame: corners (n, 3, 3) and unit normals (n, 3)."""
 
     triangles: Array
     normals: Array
@@ -50,7 +50,7 @@ class _Tile:
     bounded: bool
 
     def flush(self, other: _Tile, space: float) -> bool:
-        """Return True if a face of one tile and a face of the other tile are in a common surface."""
+        """Return True if a face of this tile and a face of ``other`` lie in a common surface."""
         if self.bent or other.bent:
             return True
         i, j = np.nonzero(self.normals @ other.normals.T >= SEAM_CONE)

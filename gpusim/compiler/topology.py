@@ -1,8 +1,9 @@
-"""Constant data of a finalized model, as index arrays: constraint rows, and the bodies that they connect.
+"""Constant data of a finalized model as index arrays: constraint rows and the bodies that they connect.
 
-*Elements* are scalar geometric functions (dot, spin, line, see reference/joints/elements.py). A rigid row is an element
-that must stay zero. An axis row is an element with a force law. A coupling row is a sum of elements. Every constraint
-has ``block`` rows and ``slots`` bodies. Unused rows are empty. Body ``num_bodies`` is the world.
+*Elements* are scalar geometric functions of the poses (dot, spin, line, see reference/joints/elements.py). A *rigid
+row* keeps an element at zero. An *axis row* applies a force law to an element. A *coupling row* acts on a sum of
+elements. In the arrays, every constraint has ``block`` rows and ``slots`` bodies. Unused rows are empty. Body
+``num_bodies`` is the world.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ OUTER, MIDDLE = 4, 5
 
 @dataclass
 class DotTable:
-    """Constraint functions (elements) ``u . w - c0``, as in description/joint_kinds.py.
+    """Elements ``u . w - c0`` (dot elements), see description/joint_kinds.py.
 
     Vectors to points start at the centers of mass.
     """
@@ -40,7 +41,7 @@ class DotTable:
 
 @dataclass
 class SpinTable:
-    """Constraint functions (elements) that measure a rotation.
+    """Elements that measure a rotation (spin elements).
 
     The axis ``u`` is fixed in body ``owner``. The rate of an element is the relative angular velocity along ``u``.
     """
@@ -58,9 +59,9 @@ class SpinTable:
 
 @dataclass
 class LineTable:
-    """Constraint functions (elements) ``|w| - length``, where the vector w connects two points.
+    """Elements ``|w| - length`` (line elements). The vector w connects two points.
 
-    The points are relative to the centers of mass.
+    Vectors to points start at the centers of mass.
     """
 
     body_a: Array
@@ -94,20 +95,20 @@ class WrapTable:
 
     @property
     def axis_x(self) -> Array:
-        """Return the x axis of each path's sphere or cylinder, in body axes, (paths, 3)."""
+        """Return the x axis of the sphere or cylinder of each path, in the body frame, (paths, 3)."""
         return self.frame[:, :, 0]
 
     @property
     def axis_y(self) -> Array:
-        """Return the y axis of each path's sphere or cylinder, in body axes, (paths, 3)."""
+        """Return the y axis of the sphere or cylinder of each path, in the body frame, (paths, 3)."""
         return self.frame[:, :, 1]
 
 
 @dataclass
 class AngleTable:
-    """Joint angles about an axis. The axis is fixed in body ``owner``.
+    """Joint angles about axes that are fixed in body ``owner``.
 
-    An angle is measured from ``ref_a`` (in body a) to ``ref_b`` (in body b) and counts full rotations.
+    An angle is measured from ``ref_a`` (fixed in body a) to ``ref_b`` (fixed in body b), and includes full rotations.
     """
 
     body_a: Array
@@ -121,7 +122,7 @@ class AngleTable:
 
 @dataclass
 class CouplingTable:
-    """Rows of the form ``sum of factor * element - offset``.
+    """Coupling rows: constraint rows of the form ``sum of factor * element - offset``.
 
     A curved row also contains the polynomial ``curve`` (c2, c3, c4) of its first element x: c2 x^2 + c3 x^3 + c4 x^4.
     """
@@ -145,16 +146,16 @@ class CouplingTable:
 
     @property
     def rigid_row(self) -> Array:
-        """Return the rows of the rigid couplings. The table lists rigid couplings first."""
+        """Return the row indices of the rigid couplings. These are the first rows of the table."""
         return self.row[: self.rigid]
 
     def curve_values(self, values: Array) -> Array:
-        """Return the value of each row's polynomial, (worlds, n). ``values`` (worlds, elements) are element values."""
+        """Return the values of the polynomials of all n rows, (worlds, n), for element values (worlds, elements)."""
         x, c = values[:, self.element[self.start[:-1]]], self.curve.T
         return np.asarray(x * x * (c[0] + x * (c[1] + x * c[2])))
 
     def slopes(self, values: Array) -> Array:
-        """Return the derivative of each row with respect to the elements of its terms, (1 or worlds, terms)."""
+        """Return the derivatives of all rows with respect to the elements of their terms, (1 or worlds, terms)."""
         if not self.curved.any():
             return self.factor[None]
         result, first = np.tile(self.factor, (values.shape[0], 1)), self.start[:-1]
@@ -163,7 +164,7 @@ class CouplingTable:
         return result
 
     def mixed(self, values: Array, factor: Array) -> Array:
-        """Return, for each row, the sum of factor * element value over its terms, (worlds, n).
+        """Return the sum of factor * element value over the terms of each row, (worlds, n).
 
         Args:
             values: element values, (worlds, elements).
@@ -180,7 +181,7 @@ class CouplingTable:
 
 @dataclass
 class Topology:
-    """Index arrays of a finalized model: constraints, constraint functions (elements) and bodies."""
+    """Index arrays of a finalized model: constraints, elements and bodies."""
 
     num_bodies: int
     num_constraints: int
@@ -228,16 +229,16 @@ class Topology:
 
     @property
     def articulated(self) -> Array:
-        """Return a mask (bodies,), True for movable bodies with joints or couplings in the direct solver."""
+        """Return a mask (bodies,) of movable bodies with joints or couplings in the direct solver."""
         on = np.zeros(self.num_bodies + 1, dtype=bool)
         on[self.constraint_bodies[~self.swept]] = True
         return on & self.dynamic
 
     @cached_property
     def systems(self) -> Array:
-        """Return, for each body, the lowest body index in its system, (bodies,).
+        """Return the lowest body index in the system of each body, (bodies,).
 
-        A system contains all bodies that joints of the direct solver connect.
+        A system contains all movable bodies that constraints of the direct solver connect.
         """
         first, joined = np.arange(self.num_bodies + 1), self.constraint_bodies[~self.swept]
         moves = self.dynamic[joined]
@@ -252,7 +253,7 @@ class Topology:
 
     @cached_property
     def free(self) -> Array:
-        """Return a mask (bodies,), True for movable bodies that have no coupling and whose rotation no rigid row locks.
+        """Return a mask (bodies,) of movable bodies without couplings and without rigid rows that restrict rotation.
 
         Examples are bodies without joints and bodies on ball joints.
         """
@@ -266,12 +267,12 @@ class Topology:
 
     @cached_property
     def in_loop(self) -> Array:
-        """Return a mask (constraints,), True for constraints in a closed loop."""
+        """Return a mask (constraints,) of constraints in closed loops."""
         return constraints_in_loops(self._joined, self.dynamic)
 
     @cached_property
     def in_stiff_loop(self) -> Array:
-        """Return a mask (constraints,), True for constraints in a closed loop that contains no bushing."""
+        """Return a mask (constraints,) of constraints in closed loops without bushings."""
         axes, rigid = (
             np.bincount(rows // self.block, minlength=self.num_constraints) for rows in (self.axis_row, self.rigid_row)
         )
@@ -281,7 +282,7 @@ class Topology:
 
     @cached_property
     def _row_bodies(self) -> dict[int, set[int]]:
-        """Return the bodies that each row connects."""
+        """Return the bodies that each constraint row connects."""
         coupling = self.coupling
         rows = np.concatenate([self.element_row_index, np.repeat(coupling.row, np.diff(coupling.start))])
         element = np.concatenate([self.element_row, coupling.element])
@@ -300,12 +301,12 @@ class Topology:
 
     @cached_property
     def loops(self) -> Array:
-        """Return a mask (constraints,), True for constraints of the direct solver in closed loops."""
+        """Return a mask (constraints,) of constraints in closed loops that the direct solver solves."""
         return self.in_loop & ~self.swept
 
     @cached_property
     def may_depend(self) -> Array:
-        """Return a mask (constraints,), True for constraints in :attr:`loops` whose rows may be linearly dependent."""
+        """Return a mask (constraints,) of constraints in :attr:`loops` with possibly linearly dependent rows."""
         return self.loops & self.in_loop[self.axis_row // self.block].any()
 
     @cached_property
@@ -314,13 +315,13 @@ class Topology:
 
     @cached_property
     def hubs(self) -> dict[int, int]:
-        """Map each hub whose constraints the direct solver solves to its empty constraint."""
+        """Return a dict that maps each hub of the direct solver to the empty constraint that represents it."""
         direct = set(self.constraint_bodies[~self.swept].ravel().tolist())
         return {b: c for c, b in enumerate(self.hub_body.tolist()) if b in direct and self.dynamic[b]}
 
     @cached_property
     def hub_factorization(self) -> tuple[Elimination, Assembly]:
-        """Return the symbolic factorization with hubs, and its products. The kernels use it."""
+        """Return the symbolic factorization with hubs and its products, which the kernels use."""
         if not self.hubs:
             return self._factorization
         alone = {
@@ -332,10 +333,7 @@ class Topology:
 
     @property
     def elimination(self) -> Elimination:
-        """Return the symbolic factorization of J M^-1 J^T. The first call computes the factorization.
-
-        The colored solver does not use the factorization.
-        """
+        """Return the symbolic factorization of J M^-1 J^T for the direct solver."""
         return self._factorization[0]
 
     @property
@@ -348,7 +346,7 @@ class Topology:
         return {}
 
     def coloring_for(self, max_colors: int) -> ColorSets:
-        """Return the colors of the constraints that the colored solver solves. Cache the result.
+        """Return the graph coloring of the constraints that the colored solver solves.
 
         Args:
             max_colors: maximum number of colors, 1 to 62.

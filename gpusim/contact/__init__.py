@@ -1,4 +1,4 @@
-"""Contacts between shapes: constants of the algorithm, friction of patches, contact laws and materials."""
+"""Contacts between shapes: materials, contact laws, friction of contact patches, and constants."""
 
 from gpusim.contact.law import ContactLaw, Tire
 from gpusim.contact.material import Material

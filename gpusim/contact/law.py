@@ -1,8 +1,8 @@
 """Contact laws: normal force, damping and friction of a contact.
 
 A contact law has four parts (Kosenko et al. 2015): geometry, normal force, damping and friction. The shapes define the
-geometry. You choose normal force, damping and friction by name. A tire (:class:`Tire`) is also a contact law. The
-friction of a tire acts in the wheel's frame.
+geometry. The user chooses normal force, damping and friction by name. A tire (:class:`Tire`) is also a contact law. Its
+friction depends on the rolling direction of the wheel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusim.renamed import checks_old_names
 
 @dataclass(frozen=True)
 class Choice:
-    """One option for a part of a contact law: name, number in the kernels, description, equation and publication."""
+    """Option for one part of a contact law: name, number in the kernels, description, equation and publication."""
 
     name: str
     number: int
@@ -128,29 +128,26 @@ NUMBERS = (*SOCKETS, *FLOATS, *(f"{name}_{axis}" for name in PAIRS for axis in (
 
 @dataclass(frozen=True)
 class ContactLaw:
-    """Law that defines the forces of a contact as functions of penetration and velocities.
+    """Contact law: contact forces as functions of penetration and velocities.
 
     Args:
         normal: one of "rigid", "hertz", "volumetric" and "spring".
-        damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. For a
-            rigid contact, give a restitution in the material instead.
+        damping: one of "none", "linear" and "hunt_crossley". "linear" and "hunt_crossley" need a soft normal law. Rigid
+            contacts use the restitution of the material instead.
         friction: one of "coulomb", "regularized", "contensou" and "tire".
-        stiffness: stiffness of the normal law. The unit of the stiffness is N/m^1.5 for "hertz", N/m^3 for "volumetric"
-            and N/m for "spring". The default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric"
-            needs a round shape, because the radius R is undefined between flat shapes. Without a stiffness, "hertz"
-            also needs a round shape.
-        damping_coefficient: coefficient c of the damping law. The unit of c is N s/m for "linear" and s/m for
-            "hunt_crossley".
-        regularization_speed: sliding speed above which "regularized" friction reaches its full force, m/s.
-        patch_radius: radius of the contact patch for "contensou", m. The default patch radius is sqrt(R d), with the
-            radius R of relative curvature and the penetration depth d. "contensou" with normal="rigid" requires
-            ``patch_radius``.
-        pressure: distribution of the pressure over the contact patch, "uniform" (default) or "hertz".
+        stiffness: stiffness of the normal law: N/m^1.5 for "hertz", N/m^3 for "volumetric" and N/m for "spring". The
+            default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round shape. So does
+            "hertz" without a stiffness. The radius R is undefined between flat shapes.
+        damping_coefficient: coefficient c of the damping law: N s/m for "linear" and s/m for "hunt_crossley".
+        regularization_speed: sliding speed at which "regularized" friction reaches its full force, m/s.
+        patch_radius: radius of the contact patch for "contensou", m. The default is sqrt(R d), with the radius R of
+            relative curvature and the penetration depth d. With normal="rigid", "contensou" needs a ``patch_radius``.
+        pressure: pressure distribution over the contact patch, "uniform" (default) or "hertz".
         slip_stiffness, relaxation_length, friction_ellipse, rolling_resistance, width: parameters of friction "tire".
             See :class:`Tire`. ``width`` needs normal="spring".
 
     Raises:
-        ModelError: a name is unknown, or a parameter is missing, out of range, or not used by the chosen laws.
+        ModelError: a name is unknown, or a parameter is missing or out of range, or the chosen laws do not use it.
     """
 
     normal: str = "rigid"
@@ -192,7 +189,7 @@ class ContactLaw:
             )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
-        """Check that all given parameters are valid and used by the law, and that no required parameter is missing."""
+        """Check that all given parameters are valid, that the law uses them, and that none is missing."""
         used = {name for choice in choices for name in choice.uses}
         for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)
@@ -216,7 +213,7 @@ class ContactLaw:
     def numbers(self) -> tuple[int | float, ...]:
         """Return the values of NUMBERS for the kernels: first the number of each choice, then the parameters.
 
-        The default of a parameter is 0.0. The default of each friction ellipse factor is 1.0.
+        Parameters that are not given are 0.0, and factors of the friction ellipse are 1.0.
         """
         codes = [SOCKETS[socket][getattr(self, socket) or "uniform"].number for socket in SOCKETS]
         pairs = [getattr(self, name) or (float(name == "friction_ellipse"),) * 2 for name in PAIRS]
@@ -231,24 +228,25 @@ class ContactLaw:
 class Tire(ContactLaw):
     """Contact law of a tire, for the material of a wheel shape, as in ``Material(friction=1.0, law=Tire(...))``.
 
-    A brush of bristles transmits the force along and across the wheel (Pacejka 2012, chapter 3). The deflection s of
-    the bristles follows ``s' = v - |V| s/l``, with the slip velocity v, the rolling speed V and the relaxation length l
-    (section 7.2). At standstill the bristles act as springs, so a braked wheel does not creep. The tire collides with
-    shapes of every kind.
+    The tread is modeled as a brush: bristles transmit the force along and across the wheel (Pacejka 2012, chapter 3).
+    The deflection s of the bristles follows ``s' = v - |V| s/l``, with the slip velocity v, the rolling speed V and the
+    relaxation length l (section 7.2). At standstill the bristles act as springs, so a braked wheel does not creep. The
+    other shape can be of any kind.
 
     Args:
-        slip_stiffness: force per slip at small slip (N). Give one number, or a pair (along, across).
-        relaxation_length: rolling distance over which the force follows a change of slip (m). Give one number, or a
+        slip_stiffness: slope of the force over the slip at small slip (N). Give one number, or a pair (along, across).
+        relaxation_length: rolling distance in which the force responds to a change of slip (m). Give one number, or a
             pair (along, across).
         radial_stiffness: stiffness of the tire in radial direction, N/m, or None for a rigid wheel.
         radial_damping: damping of the tire in radial direction, N s/m.
-        friction_ellipse: factors that scale the materials' friction along and across the wheel.
-        rolling_resistance: rolling resistance torque / (radius * load). ``rolling_resistance`` replaces the
-            material's rolling friction. The ``spinning_friction`` of the materials also applies to tires.
-        width: tread width, m. With a width above 0, the tread of a leaning wheel causes a torque.
+        friction_ellipse: pair of factors that scale the friction coefficient of the materials along and across the
+            wheel.
+        rolling_resistance: rolling resistance torque / (radius * load). It replaces the ``rolling_friction`` of the
+            materials. Their ``spinning_friction`` also applies to tires.
+        width: tread width, m. If the width is positive, a leaning (cambered) wheel causes a torque.
 
     Raises:
-        ModelError: a parameter is out of range, or the tire has a width or radial damping, but no radial stiffness.
+        ModelError: a parameter is out of range, or a tire without radial stiffness has a width or radial damping.
     """
 
     def __init__(
@@ -287,7 +285,7 @@ class Tire(ContactLaw):
 
 
 def _pair(element: str, name: str, value: Any) -> tuple[float, float]:
-    """Return two positive numbers: the given pair, or the given number twice."""
+    """Return ``value`` as a pair of positive numbers. A single number counts for both directions."""
     if isinstance(value, tuple | list):
         if len(value) != 2:
             raise validate.fail(

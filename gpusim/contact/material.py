@@ -1,4 +1,4 @@
-"""Materials: surface and bulk properties of shapes, and rules that combine two materials in a contact."""
+"""Materials: surface and bulk properties of shapes, and the combination of two materials in a contact."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ class Material:
     """Surface and bulk properties of a shape.
 
     For two shapes in contact, ``combine`` and ``priority`` determine the friction. The restitution of a contact is the
-    maximum of both materials. ``add_collision_pair`` can give a pair its own material.
+    maximum of both materials. Use ``add_collision_pair`` to set the material of one shape pair.
 
     Args:
         friction: coefficient of sliding friction, >= 0.
         rolling_friction: lever arm of the rolling resistance, m. The maximum torque is the lever arm times the normal
-            force. If the lever arm of one material is 0, the lever arm of the other material applies.
-        spinning_friction: lever arm of the torque against spin about the normal, m. If the lever arm of one material is
-            0, the lever arm of the other material applies. With the Contensou friction law, the contact patch also
-            causes a torque against spin.
-        restitution: (speed after) / (speed before) of a central impact, 0 to 1, for the rigid normal law.
+            force. If one of two materials has the lever arm 0, the lever arm of the other material applies.
+        spinning_friction: lever arm of the friction torque about the contact normal, m. The same rule as for
+            ``rolling_friction`` applies to 0. With the Contensou friction law, the contact patch causes an additional
+            torque.
+        restitution: speed after a central impact divided by the speed before, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.
         young_modulus: modulus of elasticity for the Hertz normal law, Pa.
         poisson_ratio: Poisson's ratio for the Hertz normal law, -0.999 to 0.5.
         law: contact law of this material (default: rigid with Coulomb friction).
-        combine: rule for the three friction values of a pair, one of "mean" (geometric), "min", "multiply" and "max".
-            If two materials have different rules, the order of precedence is "max", "multiply", "min", "mean". For
+        combine: rule that combines the three friction values of two materials: "mean" (geometric), "min", "multiply" or
+            "max". If the rules of both materials differ, the first of "max", "multiply", "min", "mean" applies. For
             rolling and spinning friction, "multiply" takes the geometric mean.
-        priority: whole number from -1e6 to 1e6. If the priorities of two materials differ, the material with the higher
-            priority defines all friction values, even values of 0.
+        priority: whole number from -1e6 to 1e6. If the priorities of both materials differ, the material with the
+            higher priority defines all friction values, including values of 0.
 
     Raises:
         ModelError: a value is out of range.
@@ -79,12 +79,12 @@ class Material:
 
     @property
     def rule(self) -> int:
-        """Return the code of the friction rule: 4 * priority + (index of the rule in COMBINE)."""
+        """Return the code of the friction rule: 4 * priority + index of ``combine`` in COMBINE."""
         return 4 * int(self.priority) + COMBINE.index(self.combine)
 
     @property
     def contact_modulus(self) -> float:
-        """Return Hertz's effective modulus E* (Pa) of two bodies of this material, E/(2 (1 - nu^2))."""
+        """Return Hertz's effective modulus E* = E/(2 (1 - nu^2)) of two shapes of this material (Pa)."""
         return self.young_modulus / (2.0 * (1.0 - self.poisson_ratio**2))
 
 
@@ -103,18 +103,18 @@ def contact_modulus(a: Material, b: Material) -> float:
 
 
 def combine(a: Material, b: Material, element: str = "Material") -> Material:
-    """Return the material of a contact between ``a`` and ``b``. The order of ``a`` and ``b`` does not matter.
+    """Return the material of a contact between materials ``a`` and ``b``, in any order.
 
     ``combine`` and ``priority`` determine the friction. Restitution and density are the maximum of both materials. If
-    only one material has a law, this law applies to the pair. The Young's modulus and Poisson's ratio of the result
-    give the E* of the pair (``contact_modulus``).
+    only one material has a contact law, this law applies. Young's modulus and Poisson's ratio of the result give the
+    effective modulus E* of the contact (``contact_modulus``).
 
     Args:
         a, b: the two materials.
         element: name of the pair for error messages.
 
     Raises:
-        ModelError: the two materials have different laws.
+        ModelError: the two materials have different contact laws.
     """
     if a.law is not None and b.law is not None and a.law != b.law:
         raise validate.fail(

@@ -1,14 +1,14 @@
-"""Friction of a round patch that slides and spins at once (Contensou 1963, Erismann).
+"""Friction of a round contact patch that slides and spins at the same time (Contensou 1963, Erismann).
 
-The symbols are the sliding speed v, the spin w, the patch radius a, the normal force N, and eps = v/(a w). The force is
-mu N f(eps) and opposes the sliding. The torque is mu N a t(eps) and opposes the spin. At a point with the pressure p,
-the friction mu p opposes the velocity of the point. For a ring of radius rho a, f and t are means over
-the angle x around the ring:
+The symbols are the sliding speed v, the spin w (angular velocity about the normal), the patch radius a, the normal
+force N, and eps = v/(a w). The force mu N f(eps) opposes the sliding. The torque mu N a t(eps) opposes the spin. At a
+point with the pressure p, the friction mu p opposes the velocity of this point. For a ring with the radius rho a, f and
+t are means over the angle x around the ring:
 
     f = mean (eps + rho sin x)/q,  t = rho mean (rho + eps sin x)/q,  q^2 = eps^2 + rho^2 + 2 eps rho sin x
 
-For the whole patch, f and t are means over all rings. The weight of a ring is its normal force. The kernels
-interpolate a table over s = eps/(1 + eps).
+For the whole patch, f and t are means over all rings, weighted by their normal forces. The kernels interpolate a table
+over s = eps/(1 + eps).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RADII = 400
 
 
 def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
-    """Return the mean force f and torque t of a ring, with complete elliptic integrals.
+    """Return the factors f (force) and t (torque) of a ring, from complete elliptic integrals.
 
     Args:
         eps: sliding speed divided by a w, at least 0.
@@ -49,7 +49,9 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
 
 
 def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
-    """Return the factors f (force) and t (torque) for "uniform" or "hertz" pressure, with errors of about 1e-7.
+    """Return the factors f (force) and t (torque) of a patch with "uniform" or "hertz" pressure.
+
+    The errors are about 1e-7.
 
     Args:
         eps: sliding speed divided by a w, at least 0 and finite, (n,).

@@ -38,13 +38,13 @@ class Kind:
 
 
 class Context:
-    """Tracing context of one block.
+    """Context in which the compiler traces one block.
 
     Attributes:
         period: sample period (s). With ``max_rate``, the period is a traced number, because the period can differ
             between worlds.
         min_period: shortest possible sample period (s).
-        kinds: shape and unit (:class:`Kind`) of each input and each known output, by port.
+        kinds: maps each input and each known output to its shape and unit (:class:`Kind`).
     """
 
     def __init__(
@@ -113,11 +113,11 @@ class Block(ABC):
     """Base class of blocks. :func:`block` registers a subclass and makes it a dataclass of the parameters.
 
     Class attributes:
-        kind: name of this kind of block.
+        kind: name of the block type, such as "pid".
         inputs, outputs: names of the ports.
         waits: inputs that affect only the outputs of later samples. A loop of wires through an input in ``waits`` is
             not an algebraic loop.
-        optional: default values of inputs that may have no wire, by port.
+        optional: default values of the optional inputs, by port.
         host: whether the block calls Python code on the host (CPU).
     """
 
@@ -133,20 +133,20 @@ class Block(ABC):
     """Unit of the outputs. Only some blocks have the parameter ``unit``."""
 
     def check(self, element: str) -> None:  # noqa: B027 (many blocks check nothing)
-        """Check the parameters. :func:`make_block` has already checked the types, and ``lower`` < ``upper``.
+        """Check the parameters. :func:`make_block` has already checked types, and that ``lower`` is below ``upper``.
 
         Raises:
-            ModelError: a parameter breaks a rule.
+            ModelError: a parameter is invalid.
         """
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Return shapes and units of the outputs. ``inputs``: known shapes and units of the inputs.
 
-        By default, the outputs have the common shape of the inputs. The unit of the outputs is the parameter ``unit``
-        of the block, or else the common unit of the inputs.
+        By default, the outputs have the common shape of the inputs. The unit of the outputs is the block's parameter
+        ``unit``. Blocks without this parameter use the common unit of the inputs.
 
         Raises:
-            ModelError: the shapes or units of the inputs do not match. The caller adds the block's name to the message.
+            ModelError: the shapes or units of the inputs do not match.
         """
         shape = common_shape(inputs)
         if "unit" in self.parameters():
@@ -187,7 +187,7 @@ def common_unit(inputs: dict[str, Kind]) -> Unit:
 
 
 def check_numbers(inputs: dict[str, Kind]) -> None:
-    """Check that wires are numbers, not vectors."""
+    """Raise an error if an input is a vector."""
     for port, kind in inputs.items():
         if kind.shape:
             rule = f"{port} takes a number, and the wire has {kind.shape[0]} numbers"
@@ -195,7 +195,7 @@ def check_numbers(inputs: dict[str, Kind]) -> None:
 
 
 def check_sizes(inputs: dict[str, Kind], sizes: dict[str, int]) -> None:
-    """Check how many components each wire has. ``sizes`` maps ports to the required number of components."""
+    """Check the number of components of each input. ``sizes`` maps ports to the required numbers."""
     for port, size in sizes.items():
         if port in inputs and inputs[port].size != size:
             rule = f"{port} takes {size} number{'s' * (size > 1)}, and the wire has {inputs[port].size}"
@@ -203,7 +203,7 @@ def check_sizes(inputs: dict[str, Kind], sizes: dict[str, int]) -> None:
 
 
 def each(function: Callable[..., Num], *wires: Wire) -> Wire:
-    """Apply a function component by component. A single number applies to all components."""
+    """Apply a function to each component of the wires. A scalar wire applies to all components."""
     count = max(map(len, wires), default=1)
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 
@@ -225,15 +225,15 @@ def block(name: str) -> Callable[[_B], _B]:
 
 
 def block_kinds() -> dict[str, type[Block]]:
-    """Return the classes of all kinds of blocks by name."""
+    """Return all block classes by the name of the block type."""
     return dict(sorted(_KINDS.items()))
 
 
 def make_block(element: str, kind: str, parameters: dict[str, Any]) -> Block:
-    """Make a block with the given kind and parameters.
+    """Make a block of the type ``kind``.
 
     Raises:
-        ModelError: the kind or a parameter is unknown, or a parameter is missing or breaks a rule.
+        ModelError: the block type or a parameter is unknown, or a parameter is missing or invalid.
     """
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ModelError(f"{element}: {unknown_name('kind of block', kind, _KINDS)}")

@@ -22,8 +22,8 @@ from gpusim.typing import Array
 def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
     """Return the joints between a body and a site, as parameters of the blocks ``chain`` and ``ik``.
 
-    Use the result as ``d.add("chain", "arm", **chain(b, "torso", "l_grip"))``. The block ``ik`` starts from the
-    start pose of the model.
+    For example: ``d.add("chain", "arm", **chain(b, "torso", "l_grip"))``. The block ``ik`` starts from the start pose
+    of the model.
 
     Args:
         b: the builder.
@@ -36,8 +36,8 @@ def chain(b: ModelBuilder, base: str, tip: str) -> dict[str, Any]:
         ``start`` is the value of the joint coordinate in the start pose of the model.
 
     Raises:
-        ModelError: the body or site is unknown, the chain has no hinge and no slide, or the chain has another type of
-            joint. Fixed joints are allowed.
+        ModelError: the body or site is unknown, the chain has no revolute or prismatic joint, or the chain contains
+            another type of joint. Fixed joints are allowed.
     """
     found, poses = _joint_path(b, base, tip)
     joints: list[dict[str, Any]] = []

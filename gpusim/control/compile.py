@@ -26,7 +26,7 @@ MAX_PASSES = 64
 
 
 def check(flat: Flat) -> None:
-    """Check for open inputs, algebraic loops, and duplicate commands and labels. See :meth:`Diagram.check`."""
+    """Check for inputs without wires, algebraic loops, and duplicate commands and labels. See :meth:`Diagram.check`."""
     if not flat.blocks:
         raise validate.fail(flat.element, "has no block", "add blocks with add()")
     for name, block in flat.blocks.items():
@@ -53,7 +53,7 @@ def sort_blocks(flat: Flat) -> list[str]:
     """Return the names of the blocks in execution order.
 
     Raises:
-        ModelError: the diagram has an algebraic loop (a loop in which each output depends on the same sample).
+        ModelError: the diagram has an algebraic loop (a loop without a delay, integrator or filter).
     """
     before: dict[str, dict[str, None]] = {name: {} for name in flat.blocks}
     for (name, port), (source, _) in flat.wires.items():
@@ -199,7 +199,7 @@ def _assign_columns(
 
 
 def _wire_values(trace: Trace, flat: Flat, name: str, values: dict[Port, Wire], waiting: bool) -> dict[str, Wire]:
-    """Return the traced values of a block's inputs. Omit the inputs in ``waits`` unless ``waiting`` is True."""
+    """Return the traced values of a block's inputs. Include the inputs in ``waits`` only if ``waiting`` is True."""
     block, given = flat.blocks[name], {}
     for port in block.inputs:
         source = flat.wires.get((name, port))

@@ -39,8 +39,8 @@ class Handle:
         ``d.add("sum", "error", signs="+-").wire("height", "position")`` adds and connects a block.
 
         Args:
-            *sources: outputs for the first inputs, in the order of the ports. See :meth:`Diagram.connect`.
-            **by_port: outputs for inputs that you select by port name.
+            *sources: outputs that drive the first inputs, in the order of the ports. See :meth:`Diagram.connect`.
+            **by_port: outputs by the name of the input that they drive.
 
         Raises:
             ModelError: a block or port is unknown, an input already has a wire, or there are more sources than inputs.
@@ -110,12 +110,12 @@ class Diagram(NamesMoved):
         """Add a block.
 
         Args:
-            kind: kind of block, see :func:`gpusim.control.block_kinds`.
+            kind: block type, see :func:`gpusim.control.block_kinds`.
             name: name of the block, unique in the diagram.
-            **parameters: parameters of this kind of block.
+            **parameters: parameters of the block type.
 
         Raises:
-            ModelError: the name is already used or invalid, or the kind or a parameter is unknown or breaks a rule.
+            ModelError: the name is already used or invalid, or the block type or a parameter is unknown or invalid.
         """
         self._check_name(name)
         self.blocks[name] = make_block(self._of(name), kind, parameters)
@@ -145,7 +145,7 @@ class Diagram(NamesMoved):
         """Connect an output to one or more inputs.
 
         Args:
-            source: "block.port", or "block" for the port ``out`` or the only output. "signal:NAME" adds a block that
+            source: "block.port", or "block" if the port is ``out`` or the only output. "signal:NAME" adds a block that
                 reads a signal. A number adds a constant block.
             *targets: "block.port", or "block" if only one input needs a wire. "command:LABEL" adds a block that sets a
                 command.
@@ -278,7 +278,7 @@ class Diagram(NamesMoved):
         files.save(self, path)
 
     def digest_parts(self) -> Any:
-        """Return the data for a model's digest: the file content, or the diagram itself if a block runs Python."""
+        """Return the data for a model's digest: the file content, or the diagram if a block runs Python."""
         try:
             return files.layout(self)
         except ModelError:
@@ -289,7 +289,7 @@ class Diagram(NamesMoved):
         """Read a diagram from a YAML file in the format of :meth:`save`.
 
         Raises:
-            ModelError: the file cannot be read or breaks a rule. The message names the file, the line and the block.
+            ModelError: the file cannot be read or is invalid. The message names the file, the line and the block.
         """
         made: Diagram = files.load(cls, path)
         return made
@@ -316,7 +316,7 @@ class Diagram(NamesMoved):
         """Add all blocks and wires of the diagram to ``out``, with subsystems flattened."""
 
         def driver(end: Port) -> Port | None:
-            """Return the output that drives an input, or None for an open input."""
+            """Return the output that drives an input, or None for an input without a wire."""
             source = self.wires.get(end)
             if source is None:
                 return None
@@ -326,7 +326,7 @@ class Diagram(NamesMoved):
             return outer.get(source[0]) if found.kind == "inport" and prefix else (prefix + source[0], source[1])
 
         def open_port(end: Port) -> str:
-            """Return the port that needs a wire so that ``end`` gets a value, here or in an enclosing diagram."""
+            """Return the port whose wire is missing for the input ``end``. The port can be in an enclosing diagram."""
             source = self.wires.get(end)
             return f"{prefix}{end[0]}.{end[1]}" if source is None else names[source[0]]
 
@@ -341,7 +341,7 @@ class Diagram(NamesMoved):
                 out.wires |= {(prefix + name, port): source for port, source in given.items() if source is not None}
 
     def check(self) -> None:
-        """Check for open inputs, algebraic loops, and duplicate commands and labels. The check needs no simulation.
+        """Check for inputs without wires, algebraic loops, and duplicate commands and labels.
 
         Raises:
             ModelError: a check fails.

@@ -1,4 +1,4 @@
-"""SVG drawings of diagrams (w3.org/TR/SVG11): boxes with name, kind and parameters, wires, subsystem frames."""
+"""SVG drawings of diagrams (w3.org/TR/SVG11)."""
 
 from __future__ import annotations
 

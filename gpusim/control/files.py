@@ -1,4 +1,4 @@
-"""Files of diagrams: blocks by name with their non-default parameters, wires as [source, target].
+"""YAML files of diagrams. A file contains only non-default parameters. Each wire is [source, target].
 
     label: lift
     rate: 200.0
@@ -10,7 +10,7 @@
       - [height, error.a]
       - [signal:joint.rail.position, error.b]
 
-A subsystem is a block of the kind ``subsystem`` that has ``blocks`` and ``wires``.
+A subsystem is a block with ``kind: subsystem``, ``blocks`` and ``wires``.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def from_layout(make: Any, found: Any, name: str) -> Any:
         name: name of the file, for messages.
 
     Raises:
-        ModelError: the content breaks a rule.
+        ModelError: the content is invalid.
     """
     if not isinstance(found, dict):
         rule = "is empty" if found is None else "is not a mapping"

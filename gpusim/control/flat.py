@@ -25,8 +25,8 @@ class Flat:
         rate: samples per second, or None for one sample every ``SolverConfig.dt``.
         max_rate: maximum rate if worlds may have different rates, else None.
         prefix: prefix of the signal names.
-        open_ports: maps each input without a wire to the port that needs the wire. The port can belong to an enclosing
-            diagram.
+        open_ports: maps each input without a wire to the port whose wire is missing. The port can belong to an
+            enclosing diagram.
     """
 
     label: str

@@ -1,8 +1,8 @@
 """A layered layout of boxes and wires from left to right.
 
 The layout follows Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system structures", IEEE
-Transactions on SMC 11, 1981. The steps are: open loops, assign boxes to columns, reserve lanes (gaps) for long wires,
-and order each column by barycenters.
+Transactions on SMC 11, 1981. The layout breaks loops and assigns the boxes to columns. Then it reserves lanes (gaps)
+for long wires, and orders each column by barycenters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SWEEPS = 12
 
 @dataclass(frozen=True)
 class Node:
-    """A box: size and number of ports."""
+    """Size and number of ports of a box."""
 
     width: float
     height: float
@@ -36,7 +36,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A wire from an output of one box to an input of another box. All fields are indices."""
+    """A wire from an output of one box to an input of another box. The fields are indices of boxes and ports."""
 
     source: int
     out: int
@@ -67,7 +67,7 @@ def lay_out(nodes: list[Node], edges: list[Edge]) -> LayoutResult:
 
 
 def columns(nodes: list[Node], edges: list[Edge]) -> tuple[list[int], set[Edge]]:
-    """Return the column of each box, and the wires that must be removed to open all loops."""
+    """Return the column of each box, and the wires whose removal breaks all loops."""
     after: list[list[Edge]] = [[] for _ in nodes]
     fed = {edge.target for edge in edges}
     for edge in edges:

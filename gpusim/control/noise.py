@@ -28,7 +28,7 @@ def _mix(z: Array) -> Array:
 
 
 def _hashed(seed: Array | float, world: Array, sample: Array, stream: Array | float) -> Array:
-    """Hash the parts together. The result has the broadcast shape of all parts."""
+    """Return a hash of the arguments. The hash has the broadcast shape of the arguments."""
     h = np.zeros((), np.uint64)
     with np.errstate(over="ignore"):
         for part in (seed, world, sample, stream):

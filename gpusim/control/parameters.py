@@ -1,4 +1,4 @@
-"""Checks of block parameters: types, and rules for several kinds of blocks."""
+"""Checks of the types and values of block parameters."""
 
 from __future__ import annotations
 

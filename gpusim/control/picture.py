@@ -36,7 +36,7 @@ class Box:
         path: names of the enclosing subsystems and the block, such as "leg/pid".
         name: last name in the path.
         role: one of "input", "signal", "command", "port", "python", "subsystem" and "block".
-        lines: lines of text with the kind and the parameters.
+        lines: lines of text with the block type and the parameters.
         x, y, width, height: position and size of the frame. y points downwards.
         inputs, outputs: names of the ports. Inputs are evenly spaced on the left side, outputs on the right side.
         signals: name of the simulation signal at each output, by port. Outputs without a signal are missing.
@@ -199,7 +199,7 @@ def _box(
 
 
 def _lamps(found: Block) -> tuple[str, ...]:
-    """Return the outputs of a block whose value is always 0 or 1."""
+    """Return the output ports of a block whose values are always 0 or 1."""
     if isinstance(found, StateMachine):
         return tuple(found.states)
     if isinstance(found, Logic) or (isinstance(found, Input) and found.switch):
@@ -213,7 +213,7 @@ def label_room(ports: tuple[str, ...], always: bool = False) -> float:
 
 
 def parameter_lines(found: Block) -> tuple[str, ...]:
-    """Return a few lines of text: the main parameters, then other parameters with non-default values."""
+    """Return lines of text with the main parameters and all non-default parameters."""
     main = _MAIN_PARAMETERS.get(found.kind, ())
     lines = [" ".join(shown(getattr(found, name)) for name in main)] if main else []
     for name, spec in found.parameters().items():

@@ -1,10 +1,10 @@
 """Trace of the operations in one sample of a diagram, as C++ code for kernels and as NumPy code.
 
 The Python code of a block computes with :class:`Num` and :class:`Truth` objects instead of numbers and conditions. The
-compiler traces each block of a diagram once. The trace contains the operations as C++ code for one world and as NumPy
-code for all worlds. The C++ code and the NumPy code do the same operations on doubles in the same order. IEEE 754
-defines the rounding of each operation, so the results of C++ and NumPy have the same bits. Elementary functions
-(``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) also consist of operations with defined rounding.
+compiler traces each block once. The trace contains C++ code for one world and NumPy code for all worlds. Both codes do
+the same operations on doubles in the same order. IEEE 754 defines the rounding of each operation, so the results are
+bit-identical. Elementary functions (``exact_math.py``, ``cuda_kernels/math/detmath.cuh``) also consist of operations
+with defined rounding.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Num(Value):
         return self.trace.compare("==", self, other)
 
     def is_true(self) -> Truth:
-        """Convert a number on a logic wire to a condition: true above one half."""
+        """Convert a number on a logic wire to a condition: true above 0.5."""
         return self > 0.5
 
 
@@ -115,7 +115,7 @@ class Trace:
         initial: initial values of the state variables.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: (C++ definition, Python function) of each function that is not traced, by name.
+        calls: maps the name of each function that is not traced to (C++ definition, Python function).
         rings: ring buffers of state variables.
     """
 
@@ -158,7 +158,7 @@ class Trace:
         return Num(self, self._make("double", cpp, numpy, given))
 
     def truth(self, cpp: str, numpy: str, *given: Value | float) -> Truth:
-        """Add an operation that returns a condition, as in :meth:`num`."""
+        """Add an operation that returns a condition. The arguments are as in :meth:`num`."""
         return Truth(self, self._make("bool", cpp, numpy, given))
 
     def binary(self, sign: str, a: Number, b: Number) -> Num:
@@ -187,11 +187,11 @@ class Trace:
         return self.num("({} ? {} : {})", "np.where({}, {}, {})", condition, a, b)
 
     def max(self, a: Number, b: Number) -> Num:
-        """Return the maximum, or NaN if either is NaN."""
+        """Return the maximum, or NaN if a number is NaN."""
         return self.num("max_or_nan({0}, {1})", "np.where(({0} > {1}) | ({0} != {0}), {0}, {1})", a, b)
 
     def min(self, a: Number, b: Number) -> Num:
-        """Return the minimum, or NaN if either is NaN."""
+        """Return the minimum, or NaN if a number is NaN."""
         return self.num("min_or_nan({0}, {1})", "np.where(({0} < {1}) | ({0} != {0}), {0}, {1})", a, b)
 
     def limit(self, x: Number, lower: Number, upper: Number) -> Num:

@@ -38,7 +38,7 @@ def hint(text: str) -> str | None:
 
 
 def _joined(above: list[str], below: list[str]) -> str:
-    """Combine words into the text of one unit."""
+    """Return the text of the unit ``above / below``."""
     up: list[str] = []
     down: list[str] = []
     for words, same, other in ((above, up, down), (below, down, up)):
@@ -89,7 +89,7 @@ def _corrected(word: str) -> tuple[str, float] | None:
 
 
 def _known(name: str) -> tuple[str, float] | None:
-    """Return the known unit and the conversion factor of a word, or None if the word takes no prefix such as "k"."""
+    """Return unit and conversion factor of a word that can follow a prefix such as "k", or None for other words."""
     if name in ("g", "t"):
         return _OTHERS[name]
     return (name, 1.0) if name not in ("", "kg", "logic") and units.parse(name) is not None else None

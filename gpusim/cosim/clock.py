@@ -1,4 +1,4 @@
-"""Clock loops for hardware in the loop. Cycles have absolute deadlines, and a report lists statistics of delays."""
+"""Real-time loops with absolute deadlines, for hardware in the loop."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ClockReport:
         period: time from one deadline to the next (s).
         cycles: number of cycles that ran.
         overruns: number of cycles that ended after the next deadline.
-        lost: number of deadlines without a cycle. With ``overrun="catch_up"``, ``lost`` is 0.
+        lost: number of skipped deadlines, which is 0 with ``overrun="catch_up"``.
         late: statistics of the time from a deadline to the beginning of the cycle.
         work: statistics of the duration of a cycle (callback and steps).
         wall: duration of the loop (s).
@@ -108,9 +108,9 @@ class StepClock:
 
     Args:
         period: time from one deadline to the next (s).
-        overrun: policy for late cycles, which end after the next deadline. With "catch_up", the next cycles begin
-            immediately until the delay is zero. With "skip", the clock skips the missed deadlines.
-        spin: time (s) before each deadline in which the thread polls the clock instead of sleeping.
+        overrun: policy for cycles that end after the next deadline. With "catch_up", the next cycles begin immediately
+            until the loop is on time again. With "skip", the clock skips the missed deadlines.
+        spin: busy-wait time (s) before each deadline. The thread sleeps until the busy-wait begins.
         clock: function that returns a monotonic time (ns).
         sleep: function that waits for a number of seconds.
 
@@ -203,15 +203,15 @@ def run_clock(
 
     Args:
         sim: the simulation.
-        callback: function that takes the simulation and the simulated time (s). For example, the function can write
-            outputs to the hardware and read commands. Each cycle calls ``callback`` before the steps. The loop ends if
-            ``callback`` returns False, or an array that is False for all worlds.
+        callback: function ``callback(sim, time)`` that each cycle calls before the steps, with the simulated time (s).
+            For example, it can write outputs to the hardware and read commands. The loop ends if the function returns
+            False, or an array that is False for all worlds.
         duration: duration of the loop in real time (s), or None to run until the callback returns False.
-        rate: cycles per second, or None for one step per cycle. Each cycle simulates one period.
-        overrun: policy for late cycles, which end after the next deadline. With "catch_up", the next cycles begin
-            immediately until the delay is zero. With "skip", the loop skips the missed deadlines, and the simulation
-            falls behind real time.
-        spin: time (s) before each deadline in which the thread polls the clock instead of sleeping.
+        rate: cycles per second, or None for one step per cycle.
+        overrun: policy for cycles that end after the next deadline. With "catch_up", the next cycles begin immediately
+            until the loop is on time again. With "skip", the loop skips the missed deadlines, and the simulation falls
+            behind real time.
+        spin: busy-wait time (s) before each deadline. The thread sleeps until the busy-wait begins.
         realtime: use the scheduler SCHED_FIFO and lock the memory, if the system allows.
         priority: priority of SCHED_FIFO, 1 to 99.
 
@@ -247,7 +247,7 @@ def run_clock(
 
 @contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector, because a garbage collection would delay a cycle."""
+    """Disable Python's garbage collector, which could delay a cycle."""
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -259,7 +259,7 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
-    """Return the number of steps in a cycle at ``rate`` cycles per second. Without a rate, return 1.
+    """Return the number of steps in a cycle at ``rate`` cycles per second, or 1 without a rate.
 
     Error messages start with ``element``.
 

@@ -17,11 +17,11 @@ _OTHERS: dict[str, tuple[float, dict[str, int]]] = {
 
 
 def fmi_unit(text: str) -> dict[str, Any] | None:
-    """Return the attributes of FMI's BaseUnit, e.g. ``{"kg": 1, "m": 1, "s": -2}`` for "N".
+    """Return the attributes of an FMI BaseUnit, e.g. ``{"kg": 1, "m": 1, "s": -2}`` for "N".
 
     Returns:
-        Exponents by base unit, and ``factor`` if the factor is not 1. The result is None for numbers without a unit,
-        and for unknown units such as roots.
+        Exponents by base unit, and ``factor`` if the factor is not 1. The result is None without a unit, and for units
+        that FMI cannot express, such as roots.
     """
     parsed = units.parse(text)
     if parsed is None or text.strip() in ("-", "", "1", "logic"):

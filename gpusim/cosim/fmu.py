@@ -81,8 +81,8 @@ def write_fmu(
         path: path of the file, which must end in .fmu. The file name without .fmu is the name of the FMU.
         outputs: names or wildcards of signals. A vector becomes one variable per component, such as
             ``body.load.position[2]``.
-        inputs: names or wildcards of commands or writable signals, such as applied forces. None selects all commands
-            that an operator can set.
+        inputs: names or wildcards of commands or writable signals, such as applied forces. None selects all operator
+            commands.
         parameters: names or wildcards of writable signals, such as ``body.load.mass``.
         step: default communication step (s), or None for the step size of the simulation.
         stop_time: default end time of a run (s).
@@ -181,7 +181,7 @@ def _inputs(sim: Simulation, inputs: str | Sequence[str] | None) -> list[dict[st
 
 
 def _hints(model: Model) -> dict[str, UiHints]:
-    """Return the range and unit of each command and each diagram input."""
+    """Return ranges and units of the commands and diagram inputs."""
     hints = dict(command_hints(model))
     for diagram in model.diagrams:
         for item in diagram.operator_inputs:
@@ -237,7 +237,7 @@ def _check_names(variables: Sequence[dict[str, Any]]) -> None:
 
 
 def _collect_units(plan: dict[str, Any]) -> None:
-    """Add the FMI units of all variables to the plan. Write units without an FMI equivalent into the description."""
+    """Add the FMI units of all variables to the plan. Other units become part of the description."""
     for variable in plan["variables"]:
         base = fmi_unit(variable["unit"])
         if base is None:

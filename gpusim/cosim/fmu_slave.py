@@ -34,14 +34,14 @@ class SavedState:
         self._bytes: bytes | None = None
 
     def to_bytes(self) -> bytes:
-        """Convert the state to the bytes of a checkpoint that also contains ``time``."""
+        """Convert the state and ``time`` to the bytes of a checkpoint file."""
         if self._bytes is None:
             self._bytes = self._pack(self.snapshot, self.time)
         return self._bytes
 
 
 class CheckpointSlave:
-    """Slave functions of an FMU. The slave class also inherits from pythonfmu3's ``Fmi3Slave``.
+    """Functions of an FMU, as a mix-in class for pythonfmu3's ``Fmi3Slave``.
 
     The FMU runs world 0 of a checkpoint.
     """
@@ -92,7 +92,7 @@ class CheckpointSlave:
             self.register_variable(fmu_variable, nested=False)
 
     def _access(self, variable: dict[str, Any]) -> tuple[Callable[[], float], Callable[[float], None] | None]:
-        """Return the two functions for a variable: one reads it, and one writes it."""
+        """Return the functions that read and write a variable. For outputs, the second function is None."""
         source, component = variable["source"], variable["component"]
         if variable["command"]:
             return self._reader(partial(self._command, source)), partial(self._set_command, source)
@@ -123,7 +123,7 @@ class CheckpointSlave:
                 self.sim.control[label] = value
 
     def _fail(self, error: Exception | str) -> None:
-        """Log an error and mark the FMU as failed until the host restores a state."""
+        """Log an error. The FMU stays in the failed state until the host restores a saved state."""
         from pythonfmu3 import Fmi3Status
 
         self._failure = str(error)
@@ -154,7 +154,7 @@ class CheckpointSlave:
         return float(on_host(self._observation.array)[0, column])
 
     def do_step(self, current_time: float, step_size: float) -> Any:
-        """Advance to the next communication point, with steps of at most ``config.dt`` seconds."""
+        """Advance by ``step_size`` seconds, with simulation steps of at most ``config.dt``."""
         from pythonfmu3 import Fmi3Status
         from pythonfmu3.fmi3slave import Fmi3StepResult
 
@@ -178,7 +178,7 @@ class CheckpointSlave:
             self._fail(self.sim.health_report())
 
     def to_xml(self, *options: Any) -> Element:
-        """Return the model description, with the names, ranges and exact numbers that pythonfmu3 omits."""
+        """Return the model description. Add names, ranges and exact numbers, which pythonfmu3 omits."""
         root: Element = super().to_xml(*options)  # type: ignore[misc]
         root.set("modelName", self.plan["name"])
         root.set("generationTool", self.plan["tool"])

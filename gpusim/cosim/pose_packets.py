@@ -31,7 +31,7 @@ class Frame:
     Attributes:
         number: code of the frame in packet headers.
         axes: rotation or reflection (3, 3). ``axes @ p`` converts a point p to the axes of the program.
-        unit: scale of lengths, in the program's length units per meter.
+        unit: the program's length units per meter.
     """
 
     number: int
@@ -39,9 +39,10 @@ class Frame:
     unit: float = 1.0
 
     def converted(self, poses: Array) -> Array:
-        """Convert poses (n, 7) to the axes of the program. A pose is a position and a quaternion xyzw.
+        """Convert n poses (n, 7) to the axes of the program. A pose is a position and a quaternion xyzw.
 
-        The vector part of the quaternion is an axial vector. In left-handed axes, it gets an extra factor of -1.
+        In left-handed axes, the vector part of the quaternion gets an additional factor of -1, because it is an axial
+        vector.
         """
         sign = round(float(np.linalg.det(self.axes)))
         positions, vectors = (poses[:, k : k + 3] @ self.axes.T for k in (0, 3))

@@ -48,9 +48,9 @@ class RosBridge(Closing):
         bodies: labels or wildcards of bodies in ``/tf``.
         namespace: the ROS namespace of ``joint_states``, ``commands`` and ``tick``, such as "/robot".
         domain: value of ROS_DOMAIN_ID.
-        lockstep: if True, each cycle waits for commands or for a message on ``tick``.
+        lockstep: if True, each cycle waits for a message on ``commands`` or ``tick``.
         timeout: maximum wait in a cycle (s).
-        connect: Zenoh endpoint of the router, as in rmw_zenoh. If no router answers within 1 s, the bridge warns.
+        connect: Zenoh endpoint of the router, as in rmw_zenoh. The bridge warns if no router answers within 1 s.
         session: an open ``zenoh.Session`` to use instead of ``connect``. The bridge does not close this session.
         world: index of the world.
 
@@ -185,7 +185,7 @@ class RosBridge(Closing):
                 wall.sleep(_POLL)
 
     def _next_message(self) -> bytes | None:
-        """Return the commands of the next message, or None if the message is on ``tick``."""
+        """Return the commands of the next message, or None for a message on ``tick``."""
         try:
             return self._received.get(timeout=self._timeout)
         except queue.Empty:

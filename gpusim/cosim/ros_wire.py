@@ -42,7 +42,7 @@ class Topic:
     def key(self, domain: int, any_hash: bool = False) -> str:
         """Return the Zenoh key of the topic.
 
-        With ``any_hash``, the key has a wildcard for the hash, so it matches all versions of the message type.
+        With ``any_hash``, the key matches all versions of the message type.
         """
         return f"{domain}/{self.name.strip('/')}/{self.dds_type}/{'*' if any_hash else self.hash}"
 
@@ -80,7 +80,7 @@ def _escape(name: str) -> str:
 
 
 def gid_of(token: str) -> bytes:
-    """Return the 16 bytes that identify a publisher in message attachments."""
+    """Return the 16-byte id of a publisher for message attachments."""
     return hashlib.blake2b(token.encode(), digest_size=16).digest()
 
 

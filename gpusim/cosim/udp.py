@@ -27,10 +27,9 @@ _MAX_NUMBER = 65535
 
 
 class UdpPoses(Closing):
-    """Sender that transmits body poses over UDP while a simulation steps.
+    """Sender of body poses over UDP.
 
-    During ``sim.step(n)``, the sender sends all samples that are due. Use the sender in a ``with`` statement, or call
-    :meth:`close`.
+    Each ``sim.step(n)`` sends all samples that are due. Use the sender in a ``with`` statement, or call :meth:`close`.
 
     Args:
         sim: the simulation.

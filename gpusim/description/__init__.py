@@ -1,1 +1,1 @@
-"""Contents of a model: records of elements, registries of element kinds, and solver settings."""
+"""Contents of a model: dataclasses of elements, registries of element kinds, and solver settings."""

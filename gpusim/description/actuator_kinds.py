@@ -1,12 +1,12 @@
-"""Base class of actuator kinds. Actuators add terms to the force law of an axis row.
+"""Base class of actuator kinds. Actuators add terms to the force law of an axis.
 
 An axis row is a constraint row along one scalar motion: a joint coordinate, or the distance between two points. The
-force law gives the impulse p in a substep as a function of the velocity u of the row:
+force law gives the impulse p in a substep as a function of the velocity u along the axis:
 
     p = P - D u  +  sum_j clamp(Ps_j - Ds_j u, -S_j, S_j)  -  F sign(u)  +  (impulse that keeps u in [u_min, u_max])
 
 Springs, dampers, motors and cylinders determine the impulse P and the slope D. Each actuator j with an effort limit,
-such as a servo, adds a clamped term. A row has at most MAX_CLAMPED clamped terms. The term ``F sign(u)`` is dry
+such as a servo, adds a clamped term. An axis row has at most MAX_CLAMPED clamped terms. The term ``F sign(u)`` is dry
 friction. Joint limits and end stops determine the velocity bounds u_min and u_max.
 
 An actuator of a ``coupled`` kind acts on several axes at once. The force on each axis depends on the velocities of all
@@ -14,8 +14,7 @@ axes of the actuator:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator adds one constraint with a row for each axis. Other actuators can act on the axes of a coupled
-actuator, too.
+Each coupled actuator adds one constraint with a row for each axis. Other actuators can also act on these axes.
 """
 
 from __future__ import annotations
@@ -86,11 +85,11 @@ class StateVariable:
 
 @dataclass(frozen=True)
 class Reading:
-    """A signal of an actuator at time t. ``read(group, now)`` returns the values of all actuators, (num_worlds, n).
+    """A signal of an actuator at time t. ``read(group, now)`` returns its values, (num_worlds, actuators).
 
     ``device`` is the body of a C++ function that computes the same values (reference/signals/quantities.py). Without
-    ``device``, only the host can read the signal. ``range`` returns the minimum and maximum of the gauge, in ``unit``,
-    for the parameters of one actuator. ``range`` is None if the signal is unbounded.
+    ``device``, only the host can read the signal. ``range`` computes the limits of the signal's gauge, in ``unit``,
+    from the actuator's parameters. Unbounded signals have no ``range``.
     """
 
     name: str
@@ -156,7 +155,7 @@ class StepBuffers(Protocol):
         """Return the mean command during the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the term ``P - D u`` that a group of actuators adds to the force law of each axis row.
+        """Set the term ``P - D u`` that each actuator of a group adds to the force law of its axis row.
 
         A second call in the same substep replaces the term of the first call.
         """
@@ -174,7 +173,7 @@ class StepBuffers(Protocol):
         """Add dry friction (N or N m) to the axis rows of a group."""
 
     def add_limits(self, group: Group, lower: Array, upper: Array) -> None:
-        """Limit the positions of a group's axis rows to the range from ``lower`` to ``upper``."""
+        """Limit the axis coordinates (m or rad) of a group to the range from ``lower`` to ``upper``."""
 
 
 class StateReader(Protocol):
@@ -205,10 +204,10 @@ class StateReader(Protocol):
         """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
 
     def axis_value(self, axes: Array) -> Array:
-        """Return the coordinates of axis rows (m or rad)."""
+        """Return the coordinates of the axes ``axes`` (m or rad)."""
 
     def axis_rate(self, axes: Array) -> Array:
-        """Return the velocities of axis rows (m/s or rad/s)."""
+        """Return the velocities of the axes ``axes`` (m/s or rad/s)."""
 
     def command_before(self, group: Group, name: str) -> Array:
         """Return the command from the previous step, (num_worlds, n)."""
@@ -224,20 +223,20 @@ class AxisMaker(Protocol):
         """Return the index of the axis row of a joint coordinate. All actuators on this coordinate share the row."""
 
     def actuator_axis(self, actuator: int) -> int:
-        """Return the axis row on which the actuator with the index ``actuator`` acts."""
+        """Return the index of the axis row on which an actuator acts. ``actuator`` is an actuator index."""
 
     def line_axis(
         self, label: str, body_a: int, point_a: Array, body_b: int, point_b: Array, limit_restitution: float = 0.0
     ) -> int:
-        """Add an axis row for the distance between two points, in a new constraint. Return the index of the row."""
+        """Add a constraint with an axis row for the distance between two points. Return the index of the row."""
 
 
 @dataclass
 class Group:
-    """All actuators of one kind.
+    """All n actuators of one kind.
 
-    ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` contains the axis row index of
-    each actuator, (n,). ``control`` maps each command name to column indices (n,) of the control array.
+    ``params`` and ``state`` map each name to an array (1 or num_worlds, n). ``axis`` (n,) contains the index of each
+    actuator's axis row. ``control`` maps each command name to column indices (n,) of the control array.
     """
 
     type: ActuatorType
@@ -262,7 +261,7 @@ class Group:
         return [s.label for s in self.specs]
 
     def check_signs(self, positive: Iterable[str] = (), not_negative: Iterable[str] = ()) -> None:
-        """Raise ModelError if a parameter has a value with the wrong sign."""
+        """Raise a ModelError if a parameter has the wrong sign."""
         for names, wrong, rule, sign in (
             (positive, np.less_equal, "must be above zero", ">"),
             (not_negative, np.less, "must not be negative", ">="),
@@ -272,7 +271,7 @@ class Group:
                     raise validate.fail(self.specs[0].element, f"{name} {rule}", f"write {name} {sign} 0")
 
     def alone(self, n: int, worlds: Any = slice(None)) -> Group:
-        """Return a group with only actuator ``n`` and only the parameters of ``worlds``, for checks."""
+        """Return a group that contains only actuator ``n``, with the parameters of ``worlds``."""
         params = {k: p[slice(None) if p.shape[0] == 1 else worlds, n : n + 1] for k, p in self.params.items()}
         axes = self.axes[n : n + 1]
         return replace(self, specs=self.specs[n : n + 1], axis=self.axis[n : n + 1], axes=axes, params=params)
@@ -349,8 +348,8 @@ class ActuatorType:
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command: range, safe value and behavior.
 
-        The default range is -1 to 1, extended if necessary to include the default command. By default, gpusim does not
-        clip the command, and the safe value is 0.
+        The default range is -1 to 1. It is larger if the default command is outside. By default, gpusim does not clip
+        the command, and the safe value is 0.
 
         Args:
             model: the model that contains the actuator.
@@ -365,29 +364,25 @@ class ActuatorType:
         return spec
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of one actuator, or -1 if the actuator acts on a body directly."""
+        """Return the index of the actuator's axis row, or -1 if the actuator acts on a body directly."""
         return -1
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the axis rows of one coupled actuator, without duplicates.
-
-        Other actuators may also act on these rows.
-        """
+        """Return the indices of a coupled actuator's axis rows, without duplicates."""
         return []
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
         """Check all actuators of this kind in ``finalize``, and raise a ModelError if one is invalid."""
 
     def check(self, group: Group) -> None:
-        """Check the parameters of all actuators in ``finalize``, or of one actuator after a user changed a parameter.
+        """Check the parameters of the actuators in ``group``.
 
         Raises:
-            ModelError: a parameter is invalid. The message names ``group.specs[0]``. After an error, the caller checks
-                each actuator separately to find the invalid one.
+            ModelError: a parameter is invalid. The message names ``group.specs[0]``.
         """
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
-        """Check parameters that depend on other actuator kinds, in ``finalize`` and after a user changed a parameter.
+        """Check parameters that depend on other actuator kinds.
 
         Args:
             groups: all groups of actuators, by name of the kind.
@@ -408,8 +403,8 @@ class ActuatorType:
         """Record the state before a step of ``h`` s, for an energy audit.
 
         Returns:
-            A function that the audit calls after the step, or None if the actuators do work only on joint axes. The
-            function returns the work (J) of each component by name, (num_worlds,).
+            A function to call after the step. It returns a dict: name -> work (J), (num_worlds,). The result is None if
+            the actuators do work only on joint axes.
         """
         return None
 
@@ -419,14 +414,14 @@ class ActuatorType:
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
         """Add the terms of the actuators to the force law of the axis rows.
 
-        ``velocity`` is the best estimate of the row velocity after the step.
+        ``velocity`` contains the best estimates of the axis velocities after the step.
         """
 
     def advance(self, group: Group, work: StepBuffers) -> None:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return how far each prescribed motion jumps in this step (m or rad), (num_worlds, n).
+        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n).
 
         Return None if the kind has no jumps.
         """
@@ -439,7 +434,7 @@ class JointActuator(ActuatorType):
     references: ClassVar[Mapping[str, Reference]] = JOINT_REFERENCES
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the joint coordinate."""
+        """Return the index of the joint coordinate's axis row."""
         return maker.joint_axis(spec.params["joint"], spec.params["axis"])
 
 
@@ -449,7 +444,7 @@ class LineActuator(ActuatorType):
     references: ClassVar[Mapping[str, Reference]] = LINE_REFERENCES
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the axis row of the line between the points."""
+        """Return the index of the axis row of the line between the points."""
         p = spec.params
         return maker.line_axis(spec.label, p["body_a"], p["point_a"], p["body_b"], p["point_b"])
 
@@ -473,10 +468,10 @@ def actuator_kinds() -> list[ActuatorType]:
 
 
 def fitted_weight(ratio: Array | float) -> Array:
-    """Return the weight theta of the new value for which a theta-method step of z' = -z/T is exact.
+    """Return the weight theta that makes a theta-method step of z' = -z/T exact.
 
-    ``ratio`` is h/T. The weight is 1/(1 - exp(-r)) - 1/r with r = h/T. The weight rises from 1/2 for small r to 1 for
-    large r.
+    The weight of the new value is theta = 1/(1 - exp(-r)) - 1/r, with r = ``ratio`` = h/T. The weight rises from 1/2
+    (small r) to 1 (large r).
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

@@ -34,8 +34,8 @@ class SolverConfig(NamesMoved):
         max_colors: maximum number of colors of the colored solver, 1 to 62. Constraints that get no color are solved at
             the start of each sweep, by Jacobi iteration with mass splitting.
         joint_solver: solver of all joints, "direct" (block LDL^T over each world's joint graph) or "colored" (sweeps by
-            color). "auto" uses the setting ``solver`` of each group of connected joints. If no joint of a group has
-            this setting, tracks use "colored", and other groups use "direct".
+            color). "auto" uses the attribute ``JointSpec.solver`` of connected joints. If this attribute is None,
+            tracks use "colored", and other joints use "direct".
         scheme: integration scheme, "second_order" (default) or "semi_implicit" (semi-implicit Euler with split
             impulses, as in the VirSim papers).
         geometric_stiffness: increase the effective inertia of light bodies under tension if the step would otherwise be
@@ -69,7 +69,7 @@ class SolverConfig(NamesMoved):
 
     @property
     def direct(self) -> bool:
-        """Return whether ``joint_solver`` allows the direct solver, so whether it is not "colored"."""
+        """Return True if ``joint_solver`` is "direct" or "auto"."""
         return self.joint_solver != "colored"
 
     def __post_init__(self) -> None:
@@ -116,7 +116,7 @@ SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     """Return the floating-point type of the computations in a substep, for a state of type ``dtype``.
 
-    In float32, the direct solver loses all accuracy if mass ratios reach 1e7 or a loop is overconstrained. The direct
-    solver always computes in float64, unless ``fast`` is set.
+    Without ``fast``, the direct solver computes in float64. In float32, it loses all accuracy if mass ratios reach 1e7
+    or a loop is overconstrained.
     """
     return "float64" if config.direct and not fast else dtype

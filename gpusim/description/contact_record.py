@@ -62,13 +62,13 @@ RECORD_LAYOUT = {
 
 
 def by_slot(records: Array, lanes: int) -> Array:
-    """Convert records from the interleaved layout of the kernels to the shape (num_worlds, capacity, RECORD)."""
+    """Convert the kernels' interleaved contact records to an array (num_worlds, capacity, RECORD)."""
     worlds, slots, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, slots, numbers)
 
 
 def unpack(records: Array, names: Iterable[str]) -> dict[str, Array]:
-    """Return views of the named fields of records (n, RECORD).
+    """Return views of the named fields of n contact records (n, RECORD).
 
     Manifold fields have the shape (n, ...). Contact point fields have the shape (n, 4, ...).
     """

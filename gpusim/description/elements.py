@@ -23,7 +23,7 @@ from gpusim.description.viewing import CameraSpec, LightSpec
 
 @dataclass(eq=False, repr=False)
 class Elements:
-    """Bodies, joints and all other elements of one world in index order, and the number of worlds."""
+    """Lists of the bodies, joints and other elements of one world, and the number of worlds."""
 
     bodies: list[BodySpec]
     joints: list[JointSpec]
@@ -53,5 +53,5 @@ class Elements:
 
 
 def _noun(plural: str, number: int) -> str:
-    """Return the noun for ``number`` elements: ``plural``, or its singular for one element."""
+    """Return the noun for ``number`` elements: the singular of ``plural`` for one element, else ``plural``."""
     return plural if number != 1 else "body" if plural == "bodies" else plural.removesuffix("s")

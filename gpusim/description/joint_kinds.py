@@ -1,8 +1,8 @@
-"""Base class of joint kinds. A joint has rows that lock relative motions, and coordinates for the free motions.
+"""Base class of joint kinds. A joint has constraint rows for locked motions, and coordinates for free motions.
 
-Most rows are *dot rows* ``C = u . w - c0 = 0`` for two vectors u and w. The vector u is fixed in the parent or in the
-world. If ``linear`` is False, w is fixed in the child, and the row keeps u and w perpendicular (c0 = 0). If ``linear``
-is True, w is the vector from the parent's joint point to the child's joint point. A row with ``linear=True`` keeps the
+Most constraint rows are *dot rows* ``C = u . w - c0 = 0`` for two vectors u and w. The vector u is fixed in the parent
+or in the world. If ``linear`` is False, w is fixed in the child, and the row keeps u and w perpendicular (c0 = 0). If
+``linear`` is True, w is the vector from the parent's joint point to the child's joint point. The row then keeps the
 component of w along u equal to c0. A *line row* keeps the distance between two points constant.
 """
 
@@ -80,8 +80,8 @@ class Coordinate:
     The values of ``kind`` are:
 
     translation: distance along ``axis`` (in the parent's axes) from ``point_a`` to ``point_b``.
-    angle: angle about ``axis`` (fixed in the child if ``axis_on_child``), which can exceed 2 pi. The angle is measured
-        from ``ref_a`` (in the parent's axes) to ``ref_b`` (in the child's axes).
+    angle: angle about ``axis``, which can exceed 2 pi. If ``axis_on_child``, ``axis`` is fixed in the child. The angle
+        is measured from ``ref_a`` (in the parent's axes) to ``ref_b`` (in the child's axes).
     distance: distance from ``point_a`` to ``point_b``. With a ``path``, the coordinate is the length of a rope along
         the path.
     rotation: component of the rotation vector along ``axis`` (in the parent's axes). ``component`` (0 to 2) is the
@@ -89,9 +89,9 @@ class Coordinate:
         and the child's axes, 3x3.
     total_rotation: length of the rotation vector.
     sum: sum of ``terms``. Each term is a coordinate of another joint, multiplied by a factor.
-    outer_angle: first or last Euler angle. ``axis`` is the axis of this rotation. For the first angle, ``other`` is the
-        axis of the last rotation. For the last angle, ``other`` is the axis of the first
-        rotation. The axis ``other`` is fixed in the other body.
+    outer_angle: first or last Euler angle, about ``axis``. For the first angle, ``other`` is the axis of the last
+        rotation. For the last angle, ``other`` is the axis of the first rotation. ``axis`` and ``other`` are fixed in
+        different bodies.
     middle_angle: second Euler angle, about ``axis`` x ``other``. ``axis`` is the axis of the last rotation, in the
         child. ``other`` is the axis of the first rotation, in the parent. The three axes of the Euler angles are
         right-handed.
@@ -116,7 +116,7 @@ class Coordinate:
 
 @dataclass(frozen=True)
 class JointFrames:
-    """Point and axes of a joint, in each body's frame.
+    """Joint point and joint axes, in the frames of both bodies.
 
     The third column of ``axes_a`` or ``axes_b`` is the joint axis.
     """
@@ -127,21 +127,21 @@ class JointFrames:
     axes_b: Array
 
     def point_rows(self, columns: Sequence[int] = (0, 1, 2)) -> list[DotRow]:
-        """Return rows that make both points of the joint coincide along the given axes of the parent."""
+        """Return constraint rows that make the joint's two points coincide along the axes ``columns`` of the parent."""
         if len(columns) == 3:
             return [DotRow(np.eye(3)[k], self.point_a, self.point_b, True, on_world=True) for k in columns]
         return [DotRow(self.axes_a[:, k], self.point_a, self.point_b, True) for k in columns]
 
     def perpendicular_row(self, a: int, b: int) -> DotRow:
-        """Return a row that keeps axis ``a`` of the parent perpendicular to axis ``b`` of the child."""
+        """Return a constraint row that keeps axis ``a`` of the parent perpendicular to axis ``b`` of the child."""
         return DotRow(self.axes_a[:, a], np.zeros(3), self.axes_b[:, b], False)
 
     def parallel_axis_rows(self) -> list[DotRow]:
-        """Return rows that keep the child's third axis parallel to the parent's third axis."""
+        """Return constraint rows that keep the child's third axis parallel to the parent's third axis."""
         return [self.perpendicular_row(0, 2), self.perpendicular_row(1, 2)]
 
     def locked_rotation_rows(self) -> list[DotRow]:
-        """Return rows that lock the relative rotation of the bodies. Each row keeps two axes perpendicular."""
+        """Return constraint rows that lock the relative rotation. Each row keeps two axes perpendicular."""
         return [self.perpendicular_row(1, 2), self.perpendicular_row(2, 0), self.perpendicular_row(0, 1)]
 
     def translation(self, k: int) -> Coordinate:
@@ -157,7 +157,7 @@ class JointFrames:
         return self._coordinate(DISTANCE, self.axes_a[:, 2])
 
     def rotation(self, k: int) -> Coordinate:
-        """Return the coordinate for component k of the rotation vector from the parent's to the child's joint axes."""
+        """Return the coordinate for component k of the rotation vector (parent's joint axes to child's joint axes)."""
         return replace(self._coordinate(ROTATION, self.axes_a[:, k]), component=k)
 
     def total_rotation(self) -> Coordinate:
@@ -184,7 +184,7 @@ class JointFrames:
 
 
 class JointType(ABC):
-    """Base class of a kind of joint, registered by ``name``.
+    """Base class of joint kinds. Each kind is registered under its ``name``.
 
     A kind defines the constraint rows and the coordinates of its joints.
     """
@@ -216,7 +216,7 @@ class JointType(ABC):
 
     @abstractmethod
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock some of the relative motions."""
+        """Return the constraint rows for the locked relative motions."""
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
         """Return the coordinates of the free motions, one for each entry of ``coordinates``."""
@@ -268,7 +268,7 @@ class JointType(ABC):
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters with two equal limits in place of a locked length, or None if no length is locked."""
+        """Return parameters that lock a length by two equal limits, or None if no length is locked."""
         return None
 
     def moved(

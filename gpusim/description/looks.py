@@ -20,7 +20,7 @@ _PIXELS: weakref.WeakValueDictionary[str, Array] = weakref.WeakValueDictionary()
 
 @dataclass(frozen=True, eq=False)
 class Texture:
-    """Image on a surface. Equal images share one array, in memory and on the GPU.
+    """Image on a surface. Equal images share one array in memory.
 
     A texture with six images is a cube map around the visual, as in MuJoCo. The viewer projects the cube map onto the
     visual, from the origin of the visual's frame.
@@ -33,8 +33,8 @@ class Texture:
             image, ``repeat`` is the number of repetitions per m.
         mapping: how the image covers the visual. "surface" uses the texture coordinates of the mesh or shape. A box
             shows the whole image on each face. A cylinder shows the whole image on its lateral surface. "projected"
-            projects the image along z, with its center on the z axis. Planes and height fields are always projected.
-            The viewer scales a cube map to the bounding box of a shape, except with "projected".
+            projects the image along z, with the image center on the z axis. Planes and height fields are always
+            projected. With "surface", the viewer scales a cube map to the bounding box of the shape.
 
     Attributes:
         key: hash of the pixels.
@@ -98,7 +98,7 @@ class Look:
     texture: Texture | None = None
 
     def over(self, other: Look) -> Look:
-        """Return this look, with values from another look in place of None."""
+        """Return this look. Attributes that are None come from ``other``."""
         values = {name: value for name, value in vars(self).items() if value is not None}
         return replace(other, **values)
 

@@ -34,7 +34,7 @@ class Tuned:
 
     Attributes:
         at: index of the parameter.
-        minimum, maximum: lower and upper bound. If ``above`` is True, ``minimum`` itself is not a valid value.
+        minimum, maximum: lower and upper bound. If ``above`` is True, values must be greater than ``minimum``.
         unit, doc: unit and description for users.
     """
 
@@ -66,7 +66,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class WireInfo:
-    """A wire of a diagram that you can read as a signal.
+    """A wire (signal line) of a block diagram, which you can read as a signal.
 
     ``at`` contains the indices of the wire's values in the program's persistent values. If ``writable`` is True, you
     can write the signal.
@@ -84,11 +84,11 @@ class WireInfo:
 class Program:
     """A compiled diagram.
 
-    Each sample of the diagram reads the input signals (worlds, inputs), the parameters (1 or worlds, parameters), the
-    persistent values (worlds, values) and the commands (worlds, controls). A sample updates the persistent values and
-    the commands. program_clock.py describes the first persistent values. The last persistent values are the previous
-    values of the input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy function
-    for all worlds with bit-identical results.
+    Each sample reads four arrays: input signals (worlds, inputs), parameters (1 or worlds, parameters), persistent
+    values (worlds, values) and commands (worlds, controls). A sample updates the persistent values and the commands.
+    program_clock.py describes the first persistent values. The last persistent values are the previous values of the
+    input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy function that runs a
+    sample in all worlds, with bit-identical results.
 
     Attributes:
         label: label of the diagram.
@@ -102,7 +102,7 @@ class Program:
         wires: wires that you can read as signals.
         inputs: operator commands that the diagram reads.
         drives: labels of the commands that the diagram sets.
-        host: whether the diagram runs on the host because it calls Python functions.
+        host: True if the diagram calls Python functions, and therefore runs on the host.
     """
 
     label: str
@@ -126,11 +126,11 @@ class Program:
 
     @property
     def numbers(self) -> Array:
-        """Return the initial persistent values, including space for the values of the input signals."""
+        """Return the initial persistent values, followed by zeros for the values of the input signals."""
         return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
-        """Return the time between samples (s): one number, or one number for each row of parameters."""
+        """Return the time between samples (s), for all worlds or for each row of ``parameters``."""
         return self.period if self.rate_at is None else 1.0 / parameters[:, self.rate_at]
 
 
@@ -151,7 +151,7 @@ class DiagramSpec(Protocol):
         """Return the labels of the commands that the diagram sets."""
 
     def check(self) -> None:
-        """Check everything in the diagram that can be checked without a simulation."""
+        """Check the diagram, as far as possible without a simulation."""
 
     def compile(
         self, signals: Mapping[str, Any], controls: Mapping[str, int], dt: float,

@@ -1,8 +1,8 @@
 """Clock of programs (compiled diagrams): sample times, and input values of samples. Any step size is possible.
 
 Samples are due at multiples of ``period`` from a time origin. A sample runs before the first step that starts at or
-after its due time. If a step is longer than the period, the program runs the missed samples after the step, but at most
-the last 1000. The inputs of missed samples are linear interpolations between the previous and the current values of the
+after its due time. If a step is longer than the period, the program runs the missed samples after the step (at most the
+last 1000). The inputs of missed samples are linear interpolations between the previous and the current values of the
 signals. The kernel version in ``cuda_kernels/signals/diagram_clock.cuh`` gives bit-identical results.
 """
 
@@ -38,11 +38,9 @@ CONSTANTS = {
 class Ring:
     """Ring buffer with a value for each of the last samples.
 
-    The newest value is one slot before the next slot to write.
-
     Attributes:
-        at: index of the persistent value that stores the index of the next slot (0 to room - 1).
-        first: index of the persistent value that is slot 0.
+        at: index of the persistent value that stores the next slot to write (0 to room - 1).
+        first: index of the persistent value that stores slot 0.
         room: number of slots.
     """
 
@@ -54,7 +52,7 @@ class Ring:
         """Resample the buffer to a new period. The kernel version is named ``resample_ring``.
 
         Args:
-            s: persistent values of some worlds, changed in place.
+            s: persistent values of the worlds to change, changed in place.
             ratio: new period / old period, for each world.
         """
         ago = np.arange(1, self.room + 1)
@@ -94,7 +92,7 @@ def take_period(s: Array, period: Array, rings: list[Ring]) -> None:
 
 
 def reading_fraction(s: Array, time: Array, period: Any) -> Array:
-    """Return the interpolation factor of the next sample: 0 selects the previous inputs, and 1 the current inputs."""
+    """Return the interpolation factor of the next sample, from 0 (previous inputs) to 1 (current inputs)."""
     at, read = sample_time(s, period), s[:, READ]
     between = (s[:, COUNT] > 0.0) & (read < time) & (time - at > EARLY * period)
     fraction = (at - read) / np.where(between, time - read, 1.0)

@@ -22,7 +22,7 @@ class Rays:
     """Rays from a site.
 
     Attributes:
-        directions: directions in the site's frame, (n, 3). The class normalizes the directions.
+        directions: directions in the site's frame, (n, 3), which need not have length 1.
         origins: start points in the site's frame (m), (n, 3), or (3,) for all rays. Default: the site's origin.
 
     Raises:
@@ -94,7 +94,7 @@ class Rays:
 
     @classmethod
     def lidar(cls, angle: float, count: int, height: float, channels: int) -> Rays:
-        """Make a fan of rays for each channel of a rotating lidar. The lowest channel comes first.
+        """Make a fan of rays for each channel of a rotating lidar. The first fan is the lowest channel.
 
         Args:
             angle: angle of each fan (rad), at most 2 pi.

@@ -1,6 +1,6 @@
 """Element parameters that refer to other elements, such as a body index.
 
-When you copy elements to another builder, the copies refer to each other instead of the original elements.
+If you copy elements to another builder, the references in the copies point to copied elements.
 
 A kind of element declares which parameters are references. Example: ``references = {"joint_b": JOINT, "body_a": BODY,
 "point_a": point_on("body_a")}``.
@@ -29,7 +29,7 @@ AS_IS = "as is"
 
 @dataclass(frozen=True)
 class InFrame:
-    """Points or directions in the frame of a body. ``body`` is the name of the parameter with the index of the body."""
+    """Points or directions in the frame of a body. ``body`` is the name of the parameter with the body's index."""
 
     body: str
     direction: bool = False
@@ -39,7 +39,7 @@ Reference = str | InFrame
 
 
 def point_on(body: str) -> InFrame:
-    """Declare a point (m), (3,), in the frame of a body. ``body`` is the name of the parameter with the body's index.
+    """Declare a point (3,), m, in the frame of a body. ``body`` is the name of the parameter with the body's index.
 
     If ``body`` contains n bodies, the array has one point for each body, (n, 3).
     """
@@ -64,9 +64,9 @@ def moved_params(
     """Return the parameters for a copy of an element.
 
     Args:
-        references: parameters of this kind of element that name other elements.
+        references: the parameters that refer to other elements.
         params: parameters of the element.
-        first: index of the first copied element in the new builder, for each of BODY, JOINT, ACTUATOR and SHAPE.
+        first: index of the first copied element in the new builder, for BODY, JOINT, ACTUATOR and SHAPE.
         pose: pose of the copied builder's world in the frame of ``world``.
         world: index of a body in the new builder, -1 for the world. The copy uses this body instead of the world.
     """
@@ -93,7 +93,7 @@ def check_declared(element: str, references: Mapping[str, Reference], numbers: C
 
     Args:
         element: name of the element with these parameters, for error messages.
-        references: parameters of this kind of element that name other elements.
+        references: the parameters that refer to other elements.
         numbers: names of the numeric parameters of the element's kind.
         params: parameters of the element.
 

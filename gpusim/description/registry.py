@@ -14,7 +14,7 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 
 class Registry(Generic[_Kind]):
-    """Registry with one object of each registered class, by the ``name`` of the class.
+    """Registry with one object of each registered class. The key is the class attribute ``name``.
 
     Args:
         what: noun for one kind in error messages, such as "shape kind".
@@ -41,7 +41,7 @@ class Registry(Generic[_Kind]):
         return self._kinds[name]
 
     def forget(self, name: str) -> None:
-        """Remove the kind with this name, for example after a test."""
+        """Remove the kind with this name. Tests use this method."""
         del self._kinds[name]
 
     def names(self) -> list[str]:

@@ -62,11 +62,10 @@ class Faces:
 
 @dataclass(frozen=True)
 class Line:
-    """Rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
+    """A set of n rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
 
-    ``origin`` (n, 3) is the point (m) nearest to the shape's center on the infinite line through the ray. This choice
-    of ``origin`` keeps the round-off small for distant rays. ``direction`` has length 1, (n, 3). ``start`` (n,) is the
-    smallest s of each ray (m).
+    ``origin`` (n, 3) is the point (m) nearest to the shape's center on the infinite line through the ray. ``direction``
+    has length 1, (n, 3). ``start`` (n,) is the smallest s of each ray (m).
     """
 
     origin: Array
@@ -83,7 +82,7 @@ class Line:
 
 
 class ShapeType(ABC):
-    """Base class of a kind of shape, registered by ``name``. Kernels identify the kind by ``number``.
+    """Base class of shape kinds. Each kind is registered under its ``name``. Kernels identify a kind by ``number``.
 
     The builder checks ``params`` before it calls the methods. Each kind's module in gpusim/shapes describes its
     parameters.
@@ -171,9 +170,8 @@ class ShapeType(ABC):
     def unit(self, params: Params) -> tuple[Params, Array]:
         """Return the parameters of the unit shape, and its scale factors along x, y and z, (3,).
 
-        Without ``stretched_by``, the unit shape has the parameters ``params``, and the factors are 1.
-
-        In the viewer, shapes with the same unit shape share one mesh, and each shape has its scale factors.
+        Without ``stretched_by``, the unit shape has the parameters ``params``, and the factors are 1. In the viewer,
+        all shapes with the same unit shape share one mesh.
         """
         if not self.stretched_by:
             return params, np.ones(3)
@@ -184,7 +182,7 @@ class ShapeType(ABC):
         return unit, np.broadcast_to(stretch, 3)
 
     def surfaces(self, params: Params, segments: int = 32) -> list[tuple[Array, Array, float]]:
-        """Return the meshes to draw, each with the face angle (degrees) above which the viewer draws a sharp edge."""
+        """Return meshes to draw: (vertices, triangles, angle). Edges sharper than ``angle`` (degrees) look sharp."""
         return [(*self.mesh(params, segments), CREASE)]
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
@@ -192,8 +190,8 @@ class ShapeType(ABC):
 
         Returns:
             Two arrays. The first array (n,) contains s (m) of each ray's first crossing with ``s >= start``, or
-            infinity without a crossing. The second array (n, 3) contains the outward normals at the crossings, not
-            normalized.
+            infinity without a crossing. The second array (n, 3) contains the outward normals at the crossings, which
+            may not have unit length.
 
         Raises:
             ModelError: only kernels can cast rays against this kind of shape.
@@ -259,7 +257,7 @@ def shape_kinds() -> list[ShapeType]:
 
 
 def shape_codes() -> dict[str, int]:
-    """Return kernel constants: the ``number`` of each kind, MANIFOLDS, and a bit mask of the kinds with ``single``."""
+    """Return kernel constants: the ``number`` of each kind, MANIFOLDS, and a bit mask of the single-point kinds."""
     kinds = shape_kinds()
     single = sum(1 << kind.number for kind in kinds if kind.single)
     numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}

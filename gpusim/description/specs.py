@@ -113,7 +113,7 @@ class ShapeSpec(Named):
     ``xform`` is the shape frame in the body frame. Shapes a and b collide if ``a.group & b.mask`` and ``b.group &
     a.mask`` are both nonzero. ``ModelBuilder.finalize`` converts a group name in ``group`` to bits. ``density`` (kg/m3)
     determines the body's mass if you specify no mass. ``color`` (sRGB, 0 to 1) and ``covered`` only affect drawing. If
-    ``covered`` is True, the viewer does not draw the shape when it draws visuals.
+    ``covered`` is True, the viewer draws the shape only if visuals are hidden.
     """
 
     word: ClassVar[str] = "shape"
@@ -208,7 +208,7 @@ class SensorSpec(Named):
     def moved(self, first_joint: int, first_body: int, first_site: int, prefix: str) -> SensorSpec:
         """Return a copy for another builder.
 
-        In the copy, the joint, body and site indices increase by the offsets, and group names get the prefix.
+        The arguments ``first_...`` are added to the joint, body and site indices. Group names get the prefix.
         """
         index, rays = self.element_index, self.rays
         if self.kind != RAY_SENSOR:
@@ -248,7 +248,7 @@ class PoseSpec(Named):
     def moved(self, start: Transform, prefix: str) -> PoseSpec:
         """Return a copy for another builder.
 
-        ``start`` is the pose of this builder's world in the world of the other builder. Labels get a prefix.
+        ``start`` is the pose of this builder's world in the world of the other builder. Labels get the prefix.
         """
         return PoseSpec(
             prefix + self.label,
@@ -261,7 +261,7 @@ class PoseSpec(Named):
 
 @dataclass
 class PairSpec:
-    """Collision rule for two shapes, which overrides their groups. They can collide if ``collide`` is True, else never.
+    """Collision rule for two shapes, which overrides their groups. The shapes collide only if ``collide`` is True.
 
     If ``material`` is None, the contact combines the materials of both shapes.
     """

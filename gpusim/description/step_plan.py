@@ -10,11 +10,11 @@ from gpusim.typing import Array
 
 @dataclass
 class Reading:
-    """Signals whose values the kernels write to the columns of an array.
+    """Signals that the kernels write to the columns of an array.
 
     Attributes:
         entries: argument ``entries`` of ``Backend.observer``, (n, 4) int32.
-        kept: columns to copy from state arrays, as tuples (name of the state array, its column, column in ``array``).
+        kept: tuples (name of a state array, column in the state array, column in ``array``) of values to copy.
         array: values of the signals, (num_worlds, columns) or (samples, num_worlds, columns).
     """
 
@@ -31,8 +31,8 @@ class Sampling:
         inputs: the signals that the diagram reads.
         parameters: parameters of the diagram, (1 or num_worlds, parameters).
         name: name of the state array with the diagram's persistent values.
-        delays: whether the diagram delays commands. If ``delays`` is True, an override of commands (such as an
-            emergency stop) also replaces the stored past commands.
+        delays: whether the diagram delays commands. If ``delays`` is True, an emergency stop also replaces the stored
+            past commands.
     """
 
     program: Program

@@ -42,10 +42,7 @@ class CommandMap:
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the map from the activation to the actuator.
-
-        Without an activation, return the map from the command.
-        """
+        """Return the map from the activation to the actuator. Without an activation, use the command."""
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # the activation of a lag stays between its initial value and the range of the command
             first = [] if self.activation is None else [self.activation]
@@ -70,9 +67,9 @@ class UiHints:
         unit: unit of the command, such as "rad", or "-" for a fraction.
         switch: whether the command has only two values, ``lower`` (off) and ``upper`` (on).
         springs: whether a released joystick returns the command to zero (valves, motors). If ``springs`` is False, the
-            joystick sets the rate of change of the command, and a released joystick keeps the command (positions).
+            joystick sets the rate of change of the command (positions).
         idle: whether the command has no effect in the model. Panels may hide idle commands.
-        measured: signal name and component index of the current value, for ``safe``.
+        measured: signal name and component index. If ``safe`` is None, an emergency stop sends this signal as command.
         factor, offset: the actuator gets ``factor * command + offset``. ``measured`` is in the actuator's units.
     """
 
@@ -131,7 +128,7 @@ class UiHints:
 
 
 def _of_rate(command_map: CommandMap) -> UiHints:
-    """Return the operator settings of a command that an integrator uses as a rate."""
+    """Return the operator settings of a command that is a rate, since an integrator follows."""
     ends = [0.0 if command_map.initial is None else command_map.initial]
     lower = command_map.lower if math.isfinite(command_map.lower) else min(-1.0, command_map.upper - 1.0, *ends)
     upper = command_map.upper if math.isfinite(command_map.upper) else max(1.0, lower + 1.0, *ends)

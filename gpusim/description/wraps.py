@@ -19,9 +19,8 @@ class Wrap:
 
     The rope takes the shorter path around the surface, or a straight path if the surface does not block the rope. With
     a side point, the path depends on this point, as with a sidesite in MuJoCo. If the side point is outside of the
-    surface, the rope passes on the side of this point. If the side point is inside, the rope runs inside the surface,
-    as through a ring. If an endpoint of the rope is inside the surface, the rope is straight. MuJoCo 4 has the same
-    rules for ropes.
+    surface, the rope passes on that side. If the side point is inside the surface, the rope runs inside the surface, as
+    through a ring. If an endpoint of the rope is inside the surface, the rope is straight.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.
@@ -41,7 +40,7 @@ class Wrap:
 
     @property
     def inside(self) -> bool:
-        """Return whether the side point is inside the surface. Return False if the side point is on another body."""
+        """Return whether the side point is inside the surface, on the same body."""
         if self.side is None or self.side_body not in (None, self.body):
             return False
         return math.dist(self.side, self.xform.position) < self.radius

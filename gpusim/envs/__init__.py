@@ -1,7 +1,6 @@
 """Reinforcement learning: tasks, and Gymnasium environments with many worlds. ``pip install "gpusim[envs]"``.
 
-When you import this package, it registers environment ids such as "gpusim/HydraulicLift-v0". Import this package before
-PyTorch.
+Importing this package registers environment ids such as "gpusim/HydraulicLift-v0". Import this package before PyTorch.
 """
 
 from gpusim.envs import setup  # noqa: F401

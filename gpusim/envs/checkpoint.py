@@ -28,7 +28,7 @@ _APPEARANCE = ("scene", "render_options")
 
 
 def _settings(task: Task, mode: str, config: SolverConfig) -> dict[str, str]:
-    """Return the settings that affect transitions: name -> text. The result excludes the model and the arrays."""
+    """Return a dict of the task and solver settings that affect transitions: name -> text."""
     found = {"task": repr(task.name), "autoreset_mode": repr(mode)}
     for name in Task.__annotations__:
         if name not in _APPEARANCE:
@@ -66,8 +66,7 @@ def read_env(
     """Return the snapshot and the arrays of a checkpoint.
 
     Raises:
-        ModelError: the file cannot be read, or the task, settings or number of worlds in the file differ from the
-            environment.
+        ModelError: the file cannot be read, or its task, settings or number of worlds differ from the environment.
     """
     found = read_checkpoint(path)
     stored = {name.removeprefix(_PART): array for name, array in found.arrays.items() if name.startswith(_PART)}

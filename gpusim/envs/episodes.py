@@ -30,7 +30,7 @@ class Draw:
     Args:
         name: name of the signal or goal.
         distribution: distribution of the values.
-        nominal: value without randomization, a scalar () or a vector (k,).
+        nominal: value in the model, a scalar () or a vector (k,).
     """
 
     def __init__(self, name: str, distribution: Distribution, nominal: Array) -> None:
@@ -57,8 +57,8 @@ class Episodes:
 
     Attributes:
         seed: seed of each world (num_envs,).
-        stream: index of each world's random stream (num_envs,). If all worlds share one seed, ``stream`` is the world's
-            index. If each world has a separate seed, ``stream`` is 0.
+        stream: index of each world's random stream (num_envs,). It is the world's index if all worlds share one seed,
+            and 0 if each world has a separate seed.
         count: number of episodes that have begun in each world (num_envs,).
         elapsed: control steps since the start of the current episode (num_envs,).
         goals: goal name -> random goals of the current episodes (num_envs, ...).
@@ -104,9 +104,9 @@ class Episodes:
         self.count[worlds] = 0
 
     def begin(self, worlds: Array) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Begin an episode in the given ``worlds`` (n,).
+        """Begin an episode in the given ``worlds`` (n,), and return the random values.
 
-        Return two dicts: the signal values to write to the simulation, and the goals.
+        The first dict contains the signal values to write to the simulation. The second dict contains the goals.
         """
         key = (self.seed[worlds, None], self.stream[worlds, None], self.count[worlds, None])
         u = uniform_number(*key, self._streams)
@@ -135,13 +135,13 @@ class Episodes:
 
 
 def _expanded(drawn: Mapping[str, Distribution], sim: Simulation) -> dict[str, Distribution]:
-    """Replace wildcards by signals: return a dict signal -> distribution. Each signal gets separate random numbers."""
+    """Replace wildcards by the matching signals, and return a dict: signal -> distribution."""
     signals = sim.runtime.signal_table().by_name
     return {name: one for key, one in drawn.items() for name in matching("signal", key, signals)}
 
 
 def _goal_shape(distribution: Any) -> Array:
-    """Return zeros with the shape of the goals that ``distribution`` gives."""
+    """Return zeros with the shape of a goal."""
     return np.zeros(np.broadcast_shapes(*(np.shape(getattr(distribution, end, 0.0)) for end in ("low", "high"))))
 
 
@@ -149,7 +149,7 @@ class Delayed:
     """Queue of actions that take effect after a delay of some control steps.
 
     Args:
-        neutral: actions (actions,) that apply until the first delayed action takes effect.
+        neutral: actions (actions,) that apply before the first delayed action takes effect.
         delay: delay of each world (num_envs,), control steps. The queue keeps a reference to the array ``delay``.
         max_delay: maximum delay (control steps).
     """
@@ -179,10 +179,10 @@ class Delayed:
 
 
 def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array]:
-    """Return the columns of signals with noise (n,), and the standard deviations of the noise (n,).
+    """Return the n columns with noise (n,), and the standard deviations of the noise (n,).
 
     Raises:
-        UnknownNameError: a signal with noise is not in the list of the task's signals.
+        UnknownNameError: a signal with noise is not in ``task.signals``.
         ModelError: a standard deviation is negative.
     """
     deviations: dict[int, float] = {}
@@ -194,5 +194,5 @@ def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array
 
 
 def control_steps(seconds: float, period: float) -> int:
-    """Return the number of control steps in an episode, at least 1."""
+    """Return the number of control steps in an episode (rounded up, at least 1)."""
     return max(1, math.ceil(seconds / period - 1e-9))

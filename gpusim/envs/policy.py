@@ -1,4 +1,4 @@
-"""Learned policies. The neural networks run without PyTorch. :class:`PolicySchedule` runs a policy in a scene."""
+"""Learned policies: neural networks that run without PyTorch. :class:`PolicySchedule` runs a policy in a scene."""
 
 from __future__ import annotations
 
@@ -40,12 +40,11 @@ class MlpPolicy:
     Args:
         layers: weights (outputs, inputs) and biases (outputs,) of each layer.
         activation: activation function between layers, "tanh", "relu", "elu" or "silu".
-        task: the task that the policy controls, the class of the task, or ``"module:Class"``. A saved file contains the
-            name of the task's class.
-        mean, std: mean and standard deviation of the observations (n,). The default mean is 0, and the default
-            deviation is 1.
-        clip: the policy clips normalized observations to [-clip, clip]. If both ``mean`` and ``std`` are None, the
-            policy does not clip.
+        task: the task that the policy controls, its class, or ``"module:Class"``. :meth:`save` stores the name of the
+            class.
+        mean, std: mean and standard deviation of the n observations (n,), by default 0 and 1.
+        clip: bound for normalized observations, which are clipped to [-clip, clip]. Observations are clipped only if
+            ``mean`` or ``std`` is given.
 
     Raises:
         ModelError: the sizes of the layers do not match.
@@ -93,7 +92,7 @@ class MlpPolicy:
         return found
 
     def success_rate(self, env: VectorEnv, seed: int = 10_000) -> float:
-        """Return the fraction of worlds in ``env`` whose first episode ends with success.
+        """Return the success rate of the first episode in each world of ``env``.
 
         Args:
             env: environment of the policy's task, in mode "next_step" or "same_step".
@@ -116,7 +115,7 @@ class MlpPolicy:
 
     @classmethod
     def from_torch(cls, network: Any, task: Task | type[Task] | str, **options: Any) -> MlpPolicy:
-        """Convert a ``torch.nn.Sequential`` with linear layers and one kind of activation to a policy.
+        """Convert a ``torch.nn.Sequential`` of linear layers and activations to a policy.
 
         Args:
             network: iterable of the layers (modules), from input to output.
@@ -124,8 +123,8 @@ class MlpPolicy:
             options: optional arguments ``mean``, ``std`` and ``clip`` of :class:`MlpPolicy`.
 
         Raises:
-            ModelError: the sizes of the layers do not match, the network has several kinds of activation, or an
-                activation is not between two linear layers.
+            ModelError: the sizes of the layers do not match, the activation functions differ, or an activation is not
+                between two linear layers.
         """
         layers, kinds, linear = [], set(), []
         for module in network:
@@ -230,7 +229,7 @@ class PolicySchedule:
         self._wiring.act(self.policy(self._wiring.observation(self._wiring.read(), noise=False)))
 
     def _apply_operator_goals(self, wiring: Wiring) -> None:
-        """Replace goals by the values of the operator's inputs."""
+        """Replace the goals by the values that the operator sets."""
         operator = self._operator
         if operator is None:
             return

@@ -1,8 +1,8 @@
-"""Checks that run when you import ``gpusim.envs``: OpenMP's wait policy, and whether Gymnasium is installed.
+"""Settings and checks for the import of ``gpusim.envs``: OpenMP's wait policy, and the package Gymnasium.
 
 PyTorch and gpusim both use OpenMP. By default, waiting OpenMP threads keep the CPU busy. If few cores are free, waiting
-threads of PyTorch make training 2 to 40 times slower. To let waiting threads sleep, set ``OMP_WAIT_POLICY=passive``
-before you import PyTorch.
+threads of PyTorch make training 2 to 40 times slower. With ``OMP_WAIT_POLICY=passive``, waiting threads sleep. Set this
+variable before you import PyTorch.
 """
 
 from __future__ import annotations

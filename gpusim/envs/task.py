@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class Signals:
     """Values of signals in all worlds, by signal name.
 
-    ``signals[name]`` is a NumPy array (num_envs,). The array is (num_envs, k) if a signal has k components, or if all
-    signals that match a wildcard have k components in total. The next control step can overwrite the array, so copy
-    values that you need later.
+    ``signals[name]`` is a NumPy array (num_envs,), or (num_envs, k) for a signal with k components. For a wildcard, the
+    array joins the components of all matching signals. The next control step can overwrite the array, so copy values
+    that you need later.
 
     Attributes:
         array: values of all signals (num_envs, n).
-        slices: signal name -> its columns in ``array``.
+        slices: signal name -> columns of the signal in ``array``.
     """
 
     def __init__(self, array: Array, slices: Mapping[str, slice]) -> None:
@@ -60,17 +60,16 @@ class Task:
 
     Subclasses set attributes and define methods such as ``reward``. The methods get the signals and goals of all
     worlds. ``observation`` and ``reward`` also get the last actions (num_envs, actions), which are between -1 and 1.
-    Keyword arguments of the constructor replace the attributes of the class. The constructor cannot replace ``scene``.
+    Keyword arguments of the constructor replace all attributes of the class except ``scene``.
 
     Attributes:
-        scene: name of a scene, or path of a machine file (.yaml). For a model without a scene or machine file, define
-            ``make_scene``.
+        scene: name of a scene, or path of a machine file (.yaml). For other models, define ``make_scene``.
         parameters: parameters of the scene.
         dt: step size (s), or None for the step size of the scene.
         decimation: number of simulation steps in one control step.
         episode: maximum duration (s) of an episode. A longer episode is truncated.
-        actions: dict from a key to a pair of values. The key is a label or wildcard of commands or diagram inputs. The
-            first value is the command for action -1, and the second value is the command for action 1.
+        actions: label or wildcard of commands or diagram inputs -> (low, high). ``low`` is the command for action -1,
+            and ``high`` is the command for action 1.
         signals: signals or wildcards that ``observation``, ``reward`` and the other methods use.
         goals: goal name -> distribution. Each episode gets new random goals.
         randomize: signal or wildcard of parameters -> distribution. Each episode gets new random values for every
@@ -179,7 +178,7 @@ class Task:
         """Return the rewards (num_envs,) of a control step. Every task must define this method."""
 
     def terminated(self, s: Signals, goal: Goals) -> Array | None:
-        """Return a mask (num_envs,) of the worlds whose episode terminates now, or None if none terminates early."""
+        """Return a mask (num_envs,) of the worlds whose episode terminates now, or None."""
         return None
 
     def success(self, s: Signals, goal: Goals) -> Array | None:
@@ -189,12 +188,12 @@ class Task:
     def begin(self, sim: Simulation, worlds: Array, drawn: Mapping[str, Array]) -> Mapping[str, Any] | None:
         """Prepare the start of an episode.
 
-        After the call, the environment writes the random and the returned signal values to the simulation.
+        After the call, the environment writes the random values and the returned values to the simulation.
 
         Args:
             sim: the simulation.
             worlds: indices of the worlds that start an episode (n,).
-            drawn: signal or goal -> random values of the new episode, (n,) or (n, k).
+            drawn: signal or goal -> random values for the n worlds, (n,) or (n, k).
 
         Returns:
             Dict of additional values to write, as in ``sim.write_state``, or None.

@@ -1,4 +1,4 @@
-"""Conversion of NumPy arrays to PyTorch tensors. gpusim imports this module only if you set ``arrays="torch"``."""
+"""Conversion of NumPy arrays to PyTorch tensors, for ``arrays="torch"``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusim.typing import Array
 class Tensors:
     """Function that converts arrays to tensors.
 
-    Float64 arrays (the rewards) become float32 copies. Tensors of all other arrays share memory with the arrays.
+    The tensor of a float64 array (rewards) is a float32 copy. All other tensors share memory with their arrays.
     """
 
     def __init__(self) -> None:
@@ -24,6 +24,6 @@ class Tensors:
             raise ModelError("arrays = 'torch' needs PyTorch; run pip install torch, or give 'numpy'") from None
 
     def __call__(self, array: Array) -> Any:
-        """Return an array as a tensor."""
+        """Convert an array to a tensor."""
         given = array.astype(np.float32) if array.dtype == np.float64 else array
         return self._torch.from_numpy(given)

@@ -38,9 +38,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     If a world fails (``sim.health``), the episode of this world terminates. The transitions of a world depend only on
     the seed, the index of the world, and the actions in this world.
 
-    ``info["is_success"]`` is the mask of successful worlds, valid for worlds whose episode ends.
-    ``info["_is_success"]`` is the mask of worlds whose episode ends. In mode "same_step", the entries "is_success" and
-    "_is_success" are in ``info["final_info"]``.
+    ``info["_is_success"]`` is the mask of worlds whose episode ends. For these worlds, ``info["is_success"]`` is the
+    mask of successful worlds. In mode "same_step", both masks are in ``info["final_info"]``.
 
     Args:
         task: a :class:`Task`, the class of a task, or ``"module:Class"``.
@@ -50,7 +49,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         render_mode: "rgb_array" for images, or None.
         render_size: width and height (pixels) of an image.
         render_worlds: indices of the worlds to draw, or None for all worlds. All other worlds have black images.
-        arrays: "numpy" to return arrays, or "torch" to return tensors (with rewards in float32).
+        arrays: "numpy" to return arrays, or "torch" to return tensors. Reward tensors are float32.
         simulation: further arguments of :class:`gpusim.Simulation`, such as ``backend`` or ``threads``.
 
     Attributes:
@@ -126,8 +125,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 With one seed, all worlds get different random numbers. With a list, worlds with equal seeds get equal
                 random numbers. If you never gave a seed, the environment chooses a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
-                The option "stagger" = n divides the worlds into n groups. The first episodes of the groups end at
-                different times.
+                The option "stagger" = n divides the worlds into n groups with different lengths of the first episode.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.
@@ -165,8 +163,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             dict.
 
         Raises:
-            ModelError: the actions or the values of the task have a wrong shape or are not finite, or no episode has
-                begun.
+            ModelError: no episode has begun, or the actions or the results of the task's methods have a wrong shape or
+                are not finite.
         """
         wiring, episodes = self._wiring, self._wiring.episodes
         if not self._seeded:
@@ -210,7 +208,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint of the simulation and all episodes.
 
-        A run that continues from the checkpoint gives bit-identical results.
+        A continued run gives bit-identical results.
 
         Args:
             path: path of the file, which must end in .npz. ``Simulation.load`` can also read the file.
@@ -251,7 +249,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return self._converted(self._wiring.observation(self._wiring.read()))
 
     def _ended(self, s: Signals, done: Array) -> dict[str, Any]:
-        """Return the info dict with the success of all episodes that end in this control step."""
+        """Return the info dict for all episodes that end in this control step."""
         reached = self._wiring.success(s)
         return {} if reached is None else {"is_success": reached, "_is_success": done.copy()}
 

@@ -49,7 +49,7 @@ class Wiring:
         self.observations = self.observation(self.read()).shape[1]
 
     def _check_finite(self, finite: Array) -> None:
-        """Raise ModelError if ``finite`` (num_envs, n) is False for an observation of a running world."""
+        """Raise ModelError if an observation of a running world is not finite. ``finite`` (num_envs, n) is a mask."""
         bad = self.sim.health() & ~finite.all(axis=1)
         if bad.any():
             names = [name for name in self._observed.slices if not np.isfinite(self._signals[name]).all()]
@@ -129,7 +129,7 @@ class Wiring:
         return reward, failed if ended is None else failed | self._checked_result("terminated", ended, bool)
 
     def success(self, s: Signals) -> Array | None:
-        """Return a mask of the worlds that reach their goals (num_envs,), or None if the task has no success."""
+        """Return a mask (num_envs,) of the worlds that reach their goals, or None if success is undefined."""
         reached = self.task.success(s, self.episodes.goals)
         return None if reached is None else self._checked_result("success", reached, bool)
 

@@ -37,7 +37,7 @@ TIME_STEP = 1e-3
 def to_mjcf(
     model: ModelBuilder | Model, path: str | os.PathLike[str] | None = None, *, name: str = "gpusim"
 ) -> tuple[str, ExportReport]:
-    """Convert a model to MJCF, the format of MuJoCo. The file contains the meshes and refers to no other files.
+    """Convert a model to MJCF, the format of MuJoCo. The file contains the meshes, and needs no other files.
 
     For each hinge and slide, qpos in MuJoCo equals ``joint.<label>.position`` in gpusim. The first keyframe, "start",
     has the initial positions, velocities and commands of the model.
@@ -126,7 +126,7 @@ def _add_bodies(doc: Document) -> list[int]:
 
 
 def _can_nest(carrier: dict[int, tuple[int, int]], child: int, parent: int) -> bool:
-    """Return whether body ``child`` can be nested in ``parent``."""
+    """Return whether ``child`` can be nested in ``parent``."""
     if child == WORLD:
         return False
     while parent != WORLD:

@@ -19,7 +19,7 @@ MAX_LIMIT = 1e10
 
 
 def text(value: Any) -> str:
-    """Convert a value to XML text. Numbers do not change when MuJoCo reads the text."""
+    """Convert a value to XML text. MuJoCo reads exactly the same number from the text."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -55,7 +55,7 @@ class Coordinate:
 
 @dataclass
 class Document:
-    """The document.
+    """MJCF document of an export.
 
     Attributes:
         model: the model to export.
@@ -92,14 +92,14 @@ class Document:
         return ElementTree.SubElement(self.root, name) if found is None else found
 
     def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
-        """Add an element, and omit attributes that are None. If the name is already used, append underscores."""
+        """Add an element without the attributes that are None. If the name already exists, append underscores."""
         present = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
         if "name" in present:
             present["name"] = self.name(_SPACES.get(tag, tag), present["name"])
         return ElementTree.SubElement(parent, tag, {name: text(value) for name, value in present.items()})
 
     def name(self, space: str, name: str) -> str:
-        """Return ``name``, with underscores at the end if the name space already contains the name."""
+        """Return an unused name: ``name``, followed by underscores if the name already exists."""
         while (space, name) in self._names:
             name += "_"
         self._names.add((space, name))
@@ -111,7 +111,7 @@ class Document:
         return str(element.get("name"))
 
     def report_loss(self, element: str, what: str, fix: str = "") -> None:
-        """Report a feature that affects the motion, but that MJCF cannot represent."""
+        """Report a feature that affects the motion and that MJCF cannot represent."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 
@@ -127,7 +127,7 @@ _SPACES = {
 
 
 def finite_limits(lower: float, upper: float) -> tuple[float, float] | None:
-    """Return the limits, with infinity replaced by ``MAX_LIMIT``, or None if both limits are infinite."""
+    """Return the limits, or None if both limits are infinite. ``MAX_LIMIT`` replaces a single infinite limit."""
     if math.isinf(lower) and math.isinf(upper):
         return None
     return max(lower, -MAX_LIMIT), min(upper, MAX_LIMIT)

@@ -148,7 +148,7 @@ def _add_axes(doc: Document, body: ElementTree.Element, index: int, joint: Joint
 
 
 class _Rates:
-    """Solver that computes the rates of a joint's coordinates from the velocities of its two bodies."""
+    """Solver for the rates of a joint's coordinates. The inputs are the velocities of the joint's two bodies."""
 
     def __init__(self, doc: Document, joint: JointSpec) -> None:
         self.doc, self.joint = doc, joint
@@ -169,7 +169,7 @@ class _Rates:
         self.columns.append(np.concatenate([np.zeros(3), axis] if slide else [axis, np.zeros(3)]))
 
     def solve(self) -> list[float]:
-        """Return the rates of the coordinates, and report body velocities that the joint does not allow."""
+        """Return the rates of the coordinates. Report body velocities that the joint does not allow."""
         if not np.any(self.relative):
             return [0.0] * len(self.columns)
         matrix = np.stack(self.columns, axis=1)
@@ -320,7 +320,7 @@ def _report_tendon_armature(doc: Document, joint: JointSpec, tendon: ElementTree
 
 
 def _wrapped_rope(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add a spatial tendon that wraps around a new geom without collisions."""
+    """Add a spatial tendon, and a geom for the tendon to wrap around. The geom does not collide."""
     path: WrappedPath = joint.params["path"]
     wrap = path.wrap
     geom = doc.add(
@@ -376,7 +376,7 @@ def _spatial_tendon(doc: Document, joint: JointSpec, index: int) -> None:
 
 
 def _free(doc: Document, joint: JointSpec, index: int) -> None:
-    """Add nothing: a free joint does not constrain motion."""
+    """Add nothing, because a free joint does not constrain motion."""
 
 
 _CLOSURES: dict[str, Callable[[Document, JointSpec, int], None]] = {

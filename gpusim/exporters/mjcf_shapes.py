@@ -163,7 +163,7 @@ def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None
 
 
 def _split_vertices(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
-    """Duplicate each mesh point that has several normals, so that each copy has one normal.
+    """Duplicate each mesh vertex that has several normals. Each copy gets one normal.
 
     Return the new points, triangles and normals.
 
@@ -200,7 +200,7 @@ def _can_collide(a: Sequence[Any], b: Sequence[Any]) -> bool:
 
 
 def _add_collision_rules(doc: Document) -> None:
-    """Add <exclude> for each pair of bodies that does not collide, and <pair> for each pair rule of the model."""
+    """Add <exclude> for pairs of bodies that do not collide, and <pair> for collision pairs of the model."""
     model = doc.model
     shapes = model.shapes
     shapes_of: dict[int, list[int]] = {}

@@ -16,7 +16,7 @@ ROOT = "/World"
 
 
 class UsdDocument:
-    """The stage.
+    """USD stage of an export.
 
     Attributes:
         model: the model to export.
@@ -43,7 +43,7 @@ class UsdDocument:
         self.materials: dict[Material, str] = {}
 
     def path(self, parent: str, label: str) -> str:
-        """Return an unused path below ``parent``, with ``label`` converted to a valid USD identifier."""
+        """Return an unused path below ``parent``. The last part is ``label`` as a valid USD identifier."""
         from pxr import Tf
 
         name = Tf.MakeValidIdentifier(label)
@@ -52,7 +52,7 @@ class UsdDocument:
         return f"{parent}/{name}"
 
     def report_loss(self, element: str, what: str, fix: str = "") -> None:
-        """Report a feature that affects the motion, but that USD cannot represent."""
+        """Report a feature that affects the motion and that USD cannot represent."""
         self.report.add("motion", element, what, "it is not in the file", fix)
 
 
@@ -87,7 +87,7 @@ def vec3f(values: Any) -> Any:
 def set_custom(prim: Any, schema: str, **values: Any) -> None:
     """Apply a schema that usd-core does not contain, and set its attributes.
 
-    The argument ``mjc__damping`` sets "mjc:damping".
+    For example, the argument ``mjc__damping`` sets the attribute "mjc:damping".
     """
     from pxr import Sdf
 

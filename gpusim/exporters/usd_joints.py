@@ -47,7 +47,7 @@ def add_joints(doc: UsdDocument) -> None:
 
 
 def _closing_joints(joints: list[JointSpec]) -> set[int]:
-    """Return the indices of joints that close loops, because earlier joints already connect their bodies."""
+    """Return the indices of joints that close loops. Earlier joints already connect the bodies of such a joint."""
     part: dict[int, int] = {}
 
     def root(body: int) -> int:
@@ -189,7 +189,7 @@ def _d6(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _axes_of(directions: list[Array]) -> Array:
-    """Return three right-handed orthonormal axes. The first axes are ``directions``."""
+    """Return three right-handed orthonormal axes that start with ``directions``."""
     axes: list[Array] = []
     for direction in (*directions, *np.eye(3)):
         remainder = direction - sum((axis * (axis @ direction) for axis in axes), np.zeros(3))
@@ -324,7 +324,7 @@ def _report_maps(doc: UsdDocument, spec: ActuatorSpec) -> None:
 
 
 def _mapped_limits(spec: ActuatorSpec, lower: float, upper: float) -> tuple[float, float]:
-    """Return the minimum and maximum effort of an actuator for all commands within their range."""
+    """Return the minimum and maximum effort of an actuator over the range of its commands."""
     command_map = map_of(spec, actuator_type(spec.kind).commands[0])
     if command_map is None:
         return lower, upper

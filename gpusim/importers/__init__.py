@@ -1,7 +1,6 @@
 """Importers for MJCF, URDF, SDF and USD files.
 
-Each importer returns a builder, and a report of repaired and ignored elements. Python imports the modules of a format
-on first use, so that ``import gpusim`` stays fast.
+Each importer returns a builder, and a report of repaired and ignored elements.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _MODULES |= {name: name[5:] for name in __all__ if name.startswith("load_")}
 
 
 def __getattr__(name: str) -> Any:
-    """Import the loader of a format or a class of the report on first use."""
+    """Return a loader or a report class, and import its module on first use."""
     if name in __all__:
         return getattr(importlib.import_module(f"gpusim.importers.{_MODULES.get(name, 'report')}"), name)
     raise AttributeError(f"module 'gpusim.importers' has no attribute {name!r}")

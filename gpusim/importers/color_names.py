@@ -1,4 +1,4 @@
-"""Colors of the materials that Gazebo defines by name in its scripts."""
+"""Gazebo's named colors, such as "Gazebo/Orange"."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _COLORS: dict[str, Color] = {
 
 
 def named_color(name: str) -> Color | None:
-    """Return Gazebo's color (sRGB, 0 to 1) for a name such as "Gazebo/Orange", or None if the name is unknown."""
+    """Return Gazebo's color (sRGB, 0 to 1) for a name, or None if the name is unknown."""
     key = name.strip().rpartition("/")[2].replace("_", "").replace(" ", "").lower()
     for ending in ("", "glow", "transparent", "grid"):
         if key.endswith(ending) and (color := _COLORS.get(key.removesuffix(ending))) is not None:

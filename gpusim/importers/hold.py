@@ -24,19 +24,19 @@ def add_holding_servos(
     """Add a position servo to every revolute, continuous and prismatic joint of an imported robot.
 
     The servo's stiffness is ``I w^2`` and its damping is ``2 z I w``. Here, w is 2 pi ``frequency``, and z is
-    ``damping_ratio``. I is the inertia or mass of all bodies that the joint and its followers (``<mimic>``) move. The
-    first target is the joint's position in the imported pose. After a reset to a named posture, the target is the
-    joint's position in that posture. Joints that follow another joint (``<mimic>``) get no servo.
+    ``damping_ratio``. I is the inertia or mass that the joint moves. I includes the loads of joints that mimic the
+    joint. The first target is the joint's position in the imported pose. After a reset to a named posture, the target
+    is the joint's position in that posture. Joints that follow another joint (``<mimic>``) get no servo.
 
     Args:
         builder: builder from the importer.
         report: report from the same import.
         frequency: natural frequency (Hz) of a joint with its load.
         damping_ratio: damping ratio. A damping ratio of 1 is critical damping.
-        use_effort_limits: limit the servo to the file's effort limit (N m or N).
+        use_effort_limits: limit the servo's effort to the joint's effort limit in the file (N m or N).
 
     Returns:
-        The labels of the servos, equal to the labels of the joints. ``sim.control[label]`` is the target in rad or m.
+        The labels of the servos, which equal the joint labels. ``sim.control[label]`` is the target in rad or m.
 
     Raises:
         ModelError: the frequency is not positive, or the damping ratio is negative.
@@ -70,7 +70,7 @@ def add_holding_servos(
 
 
 def _total_load(report: ImportReport, name: str) -> float:
-    """Return the inertia (or mass) that a joint and its mimic followers move, as seen at the joint."""
+    """Return the inertia (kg m2) or mass (kg) that a joint moves, including reflected loads of mimic followers."""
     total = report.joints[name].load_inertia
     for other, follower in report.joints.items():
         if follower.mimic is not None and follower.mimic.leader == name:

@@ -1,8 +1,8 @@
 """Checks and repairs of inertia tensors from files, and mass properties of rigidly connected parts.
 
 A physically possible inertia tensor has positive principal moments, and no moment exceeds the sum of the other two
-moments. For a given mass, the smallest realistic moment of inertia is that of a ball of the densest metal (osmium). The
-importer treats moments below a millionth of the moment of an osmium ball (:func:`gpusim.validate.min_moment`) as zero.
+moments. A principal moment counts as zero if it is below a millionth of the moment of an osmium ball with the same mass
+(see :func:`gpusim.validate.min_moment`).
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class MassProperties:
 
 
 def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = False) -> str | None:
-    """Return why the tensor ``inertia`` (3, 3) is physically impossible, or None if it is possible.
+    """Return the reason why the tensor ``inertia`` (3, 3) is physically impossible, or None if it is possible.
 
     Args:
         inertia: inertia tensor (kg m2) about the center of mass.
         mass: mass (kg). Principal moments that are too small for this mass count as zero.
-        allow_zero: accept zero principal moments, for example of a point mass.
+        allow_zero: True accepts principal moments of zero, as for a point mass.
     """
     if not np.all(np.abs(inertia) < HUGE):  # also for NaN
         return "not finite"
@@ -85,8 +85,8 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     """Return a physically possible tensor close to ``inertia`` (3, 3).
 
-    The repair keeps the principal axes and the largest moment. Physically possible tensors do not change. The inertia
-    of a sphere of water with ``mass`` (kg) replaces a tensor that is infinite, NaN or almost zero.
+    The repair keeps the principal axes and the largest moment. Physically possible tensors do not change. A tensor that
+    is infinite, NaN or almost zero becomes the inertia of a sphere of water with ``mass`` (kg).
     """
     if inertia_fault(inertia, mass) is None:
         return inertia
@@ -114,7 +114,7 @@ def sphere_inertia(mass: float) -> np.ndarray:
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
     """Return the mass (kg) and the moment of inertia (kg m2) of a light body between two joints.
 
-    ``mass`` (kg) and ``inertia`` (kg m2) are the properties of the next body in the kinematic chain.
+    ``mass`` (kg) and ``inertia`` (kg m2) belong to the body that follows in the kinematic chain.
     """
     light = LIGHT_FRACTION * mass
     return light, max(LIGHT_FRACTION * float(np.trace(inertia)) / 3.0, 4.0 * min_moment(light))
@@ -138,7 +138,7 @@ def combine(parts: Iterable[MassProperties]) -> MassProperties:
 
 
 def parallel_axis(offset: np.ndarray) -> np.ndarray:
-    """Return the inertia (3, 3) about the origin of a 1 kg point mass at ``offset`` (3,)."""
+    """Return the inertia (3, 3) of a point mass of 1 kg at ``offset`` (3,), about the origin."""
     return float(offset @ offset) * np.eye(3) - np.outer(offset, offset)
 
 

@@ -33,7 +33,7 @@ def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
     """Read a model from a file or from text. gpusim detects the format (MJCF, URDF, SDF or USD) from the content.
 
     Args:
-        source: path of the model, its text, or an object that the format's loader accepts, such as ``mujoco.MjSpec``.
+        source: path of the model, its text, or an object such as ``mujoco.MjSpec``.
         arguments: keyword arguments of ``load_mjcf``, ``load_urdf``, ``load_sdf`` or ``load_usd`` in
             ``gpusim.importers``. All four loaders have the arguments ``fixed_base``, ``gravity``, ``xform``,
             ``merge_fixed``, ``keep``, ``collisions``, ``self_collisions``, ``visuals``, ``meshes``, ``actuators``,
@@ -44,7 +44,7 @@ def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
 
     Raises:
         ModelError: the format is unknown, the package that reads the format is missing, or the model is invalid.
-        UnknownNameError: the loader of the format does not know an argument.
+        UnknownNameError: the loader of the format has no such argument.
     """
     return _loader("load", source, False)(source, arguments)
 
@@ -101,7 +101,7 @@ def _format_of_content(where: str, content: bytes) -> str:
 def _loader(
     where: str, source: Any, mounted: bool
 ) -> Callable[[Any, Mapping[str, Any]], tuple[ModelBuilder, ImportReport]]:
-    """Return the loader for the format of ``source``."""
+    """Return the loader for the format of ``source``. If ``mounted``, prefer ``load_mounted_<format>``."""
     kind = format_of(where, source)
     try:
         module = importlib.import_module(f"gpusim.importers.{kind}")
@@ -139,8 +139,8 @@ def add_model(
 
     Args:
         source: path or text of the model, as in ``gpusim.load``.
-        parent: index or label of a body, or label of a site, on which the model is mounted (default: the world).
-            Importers add a site for each merged link, so you can also mount on a merged link.
+        parent: body (index or label) or site (label) on which the model is mounted (default: the world). Importers add
+            a site for each merged link, so ``parent`` can also be the label of a merged link.
         xform: pose of the model's world frame in the frame of ``parent``.
         label_prefix: prefix of all labels of the model. Give each copy a different prefix.
         arguments: keyword arguments of ``gpusim.load``.
@@ -168,7 +168,7 @@ def add_model(
 
 
 def _mount_frame(builder: ModelBuilder, where: str, parent: int | str | None) -> tuple[int, Transform]:
-    """Return the body index for ``parent``, and the pose of the mounting frame in the body's frame."""
+    """Return the index of the body that contains ``parent``, and the pose of ``parent`` in the body's frame."""
     if not isinstance(parent, str):
         return builder.check_body(where, "parent", WORLD if parent is None else parent), Transform()
     bodies = {body.label: (index, Transform()) for index, body in enumerate(builder.bodies)}

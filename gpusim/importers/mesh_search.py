@@ -19,11 +19,9 @@ _ROOTS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH"
 class Search:
     """Search path for files.
 
-    This class uses ``os.path``, since ``Path`` raises an error for long names and for folders without permission.
-
     Args:
-        folder: folder of the robot file. Relative file names are relative to this folder. The search for packages also
-            includes all folders above the robot file.
+        folder: folder of the robot file. Relative file names are relative to this folder. Packages are also searched in
+            all folders above the robot file.
         packages: package folders, or folders that contain package folders.
     """
 
@@ -47,6 +45,7 @@ class Search:
             candidates = self._in_packages(package, rest, here)
         else:
             candidates = (start / path_text for start in (here, *self.packages))
+        # os.path, since Path raises an error for long names and for folders without permission
         found = next((path for path in candidates if path_text and os.path.exists(path)), None)
         if found is None and (name, here) not in self._missing:
             found = self._guess(name, path_text, here)
@@ -74,7 +73,7 @@ class Search:
                 yield folder / path
 
     def _guess(self, name: str, path_text: str, here: Path) -> Path | None:
-        """Return the file whose path shares the most trailing components with ``path_text``, or None."""
+        """Return the file whose path has the longest common end with ``path_text``, or None."""
         parts = [part for part in PurePosixPath(path_text).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None
@@ -107,10 +106,10 @@ class Search:
 
 @contextmanager
 def asset_folder(assets: Mapping[str, bytes] | None) -> Iterator[list[Path]]:
-    """Write files that are in memory to a temporary folder, and delete the folder after the import.
+    """Write the files in ``assets`` to a temporary folder, and delete the folder after the import.
 
     Args:
-        assets: file name -> content, or None.
+        assets: file name -> content (bytes), or None.
 
     Yields:
         A list that contains the temporary folder. Without assets, the list is empty.

@@ -62,8 +62,8 @@ def load_mjcf(
 
     All body and joint frames are the same as in MuJoCo. For hinges and slides, ``joint.<label>.position`` equals
     MuJoCo's qpos. Labels are the file's names, with ``_`` instead of dots and spaces. By default, a body without joints
-    becomes part of its parent. Several hinges and slides of a body become one d6 joint. Hinges and slides that a d6
-    joint cannot represent become separate joints with light bodies between them.
+    becomes part of its parent. Several hinges and slides of a body become one d6 joint. If a d6 joint cannot represent
+    them, they become separate joints with light bodies in between.
 
     ``report.findings`` lists each feature of the file that gpusim omits or changes. ``report.commands`` maps MuJoCo's
     ctrl to commands of the model. ``report.poses`` names the keyframes.

@@ -27,7 +27,7 @@ class Finding:
     Attributes:
         severity: "motion" (changes the motion even without contacts), "contact" (changes only contacts), "look"
             (changes only the appearance) or "info" (no effect, for example a corrected typo).
-        element: kind and name in the file, for example "joint 'knee'", or empty for the file itself.
+        element: type and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: what the file contains.
         effect: what the model contains instead, or empty.
         fix: how you can avoid the difference, or empty.
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class CommandInfo:
-    """Rule that converts the file's value for an actuator to a command of the model.
+    """Linear rule that converts an actuator value in the file's units to a command of the model.
 
     Set ``sim.control[command] = factor * clip(value, lower, upper) + offset``, where ``value`` is in the file's units.
 
@@ -109,10 +109,10 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: inertia or mass that the joint moves in the imported pose, for example to choose servo gains. For
-            a revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint axis.
-            For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
-        axis: index of the coordinate in the builder's joint, usually 0. Several joints of an MJCF body can become one
+        load_inertia: inertia or mass that the joint moves in the imported pose. You can use it to choose servo gains.
+            For a revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint
+            axis. For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
+        axis: index of the coordinate in the builder's joint, usually 0. An MJCF body with several joints can get one
             joint with several coordinates.
     """
 
@@ -145,7 +145,7 @@ class Findings:
 
     @property
     def exact(self) -> bool:
-        """Return True if no finding has severity "motion", so that the model moves as the file describes."""
+        """Return True if no finding has severity "motion". The model then moves as the file describes."""
         return not any(finding.severity == "motion" for finding in self.findings)
 
     @property
@@ -154,7 +154,7 @@ class Findings:
         return merge_similar_sentences(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
-        """Return the first "motion" finding and the number of others, or an empty text. Similar findings count once."""
+        """Return a text with the first "motion" finding and the number of other "motion" findings, or an empty text."""
         losses = merge_similar_sentences(finding.sentence for finding in self.findings if finding.severity == "motion")
         return losses[0] + (f" (and {len(losses) - 1} more)" if len(losses) > 1 else "") if losses else ""
 
@@ -167,8 +167,8 @@ class ImportReport(Findings):
         source: the file name, or a short description of text input.
         robot_name: name of the robot in the file.
         base_link: name of the root link.
-        base_joint: label of the fixed or free joint between the world and the base, or None if another joint connects
-            the base, such as a hinge.
+        base_joint: label of the fixed or free joint between the world and the base. None if a different joint, such as
+            a hinge, connects the base.
         fixed_base: True if a joint such as a weld or a hinge connects the base to the world, False if the base floats.
         total_mass: mass of all bodies (kg), including repaired values.
         added_mass: total mass (kg) that repairs added.
@@ -180,7 +180,7 @@ class ImportReport(Findings):
         overlaps: pair of links -> overlap (m) in the imported pose. Overlapping links never collide, even if
             self-collisions are enabled.
         visuals: link name -> indices of its visuals in the builder.
-        triangles: number of triangles of all visuals, with 32 segments for a circle.
+        triangles: number of triangles of all visuals. Circles have 32 segments.
         joints: joint label -> JointInfo, in the order of the builder's joints.
         joint_limits: joint label -> (effort, velocity) of every movable joint.
         ignored: element name, such as "sensor" -> number of ignored elements.
@@ -214,7 +214,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Apply the transform ``pose`` to all sensors, and to links that are part of the world."""
+        """Move all sensors and all links that are part of the world by ``pose``."""
         matrix = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
             self.link_frames[link] = matrix @ self.link_frames[link]
@@ -223,7 +223,7 @@ class ImportReport(Findings):
     def add_mimic(
         self, follower: tuple[int, int], leader: tuple[int, int], multiplier: float, offset: float = 0.0
     ) -> None:
-        """Record that a joint follows a leader. ``follower`` and ``leader`` are pairs (joint index, coordinate)."""
+        """Store that ``follower`` mimics ``leader``. Both are pairs (joint index, coordinate index)."""
         names = {(info.index, info.axis): name for name, info in self.joints.items()}
         if follower in names and leader in names:
             name, mimic = names[follower], Mimic(names[leader], multiplier, offset)
@@ -274,7 +274,7 @@ class ImportReport(Findings):
         return self.merged.get(link, link)
 
     def summary(self) -> str:
-        """Return a short text: bodies, masses, shapes, merged links and every warning."""
+        """Return a short text: bodies, masses, shapes, merged links and all warnings."""
         movable = [joint for joint in self.joints.values() if joint.kind != "fixed"]
         bodies = len(self.link_frames) - len(self.merged)
         base = "fixed to the world" if self.fixed_base else "floating"
@@ -323,9 +323,9 @@ _DETAILS = re.compile(r""" \([^()]*\)|'[^']*'|"[^"]*"|[-+]?\b(?:\d[\w.+-]*|inf|n
 
 
 def merge_similar_sentences(sentences: Iterable[str], shown: int = 3) -> list[str]:
-    """Keep one of several sentences that differ only in names and numbers.
+    """Merge sentences that differ only in names and numbers.
 
-    Append up to ``shown`` names from the omitted sentences.
+    The merged sentence ends with up to ``shown`` names from the other sentences.
     """
     facts: dict[str, dict[str, str]] = {}
     for sentence in sentences:

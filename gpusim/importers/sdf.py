@@ -48,25 +48,24 @@ def load_sdf(
     no prefix. Links of static models become part of the world. The importer searches for included models in
     ``asset_dirs``, in the folders above the file and in GZ_SIM_RESOURCE_PATH.
 
-    Friction is as in Gazebo, with a default coefficient of 1. The friction of a contact is the minimum of the friction
-    of its two shapes. Two links of a model collide only if both links have <self_collide>. Each sensor becomes a site
-    at the sensor's frame, and image sensors also become cameras. Plugins do not run. The report lists everything in the
-    file that is missing in the model.
+    Friction is as in Gazebo, with a default coefficient of 1. The friction of a contact is the minimum friction of the
+    two shapes. Two links of a model collide only if both links have <self_collide>. Each sensor becomes a site at the
+    sensor's frame, and image sensors also become cameras. Plugins do not run. The report lists all elements of the file
+    that the importer omits.
 
     Args:
         path_or_string: a path, a model's folder, or SDF text (a string that starts with "<").
         fixed_base: True fixes the first link of each floating model to the world. With ``fixed_base=False``, the
-            importer omits all fixed joints between links and the world. Default: as in the file.
-        gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or (0, 0, -9.8)
-            without gravity in the file).
+            importer omits the file's fixed joints between links and the world. Default: as in the file.
+        gravity: gravitational acceleration (m/s2) in the world frame. Default: as in the file, or (0, 0, -9.8).
         xform: pose of the file's world frame in the model's world frame (default: the identity).
         merge_fixed: True merges links connected by fixed joints into one body. ``report.merged`` lists the merged
             links.
-        keep: patterns of links that stay bodies, such as ``["imu*"]``.
+        keep: patterns of link names, such as ``["imu*"]``. Matching links are not merged.
         collisions: True imports the collision shapes. The first shape of a link has the link's label. The labels of the
             link's further shapes end with a number.
-        self_collisions: True enables collisions between links of a model, except neighbors and links that overlap at
-            the start (default: <self_collide> of the file).
+        self_collisions: True enables collisions between links of a model. Neighbors, and links that overlap at the
+            start, never collide. Default: <self_collide> of the file.
         visuals: True imports visuals.
         meshes: how to make collision shapes of meshes: "hull" (one convex hull), or "decompose" (several convex
             hulls, needs the package coacd).

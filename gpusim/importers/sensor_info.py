@@ -1,4 +1,4 @@
-"""Sensors of an import report, which compute the values of the file's sensors from signals of the model."""
+"""Rules that compute the values of the file's sensors from signals of the model."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class SensorInfo:
-    """Rule that converts a signal of the model to the value of a sensor in the file.
+    """Rule that converts a signal of the model to the value of a sensor of the file.
 
     Attributes:
         signal: name of the signal, or empty for a sum over bodies (``SubtreeInfo``).
         index: index of the signal component to use, or -1 for all components.
         form: conversion of the signal to the value. "" (none), "wxyz" (quaternion with w first), "local" (vector in the
-            axes of ``axes``), "x", "y" or "z" (axis of an orientation), "size" (length of a vector) or "range"
-            (distance, -1 for no hit).
-        axes: name of an orientation signal, for the form "local".
+            frame of the signal ``axes``), "x", "y" or "z" (axis of an orientation), "size" (length of a vector) or
+            "range" (distance, -1 for no hit).
+        axes: name of the orientation signal for the form "local".
         offset: number that is added to the signal, m or rad.
         reference: label of the reference site of a frame sensor, or empty for the world. The value is relative to the
             reference site, in the axes of the reference site.
@@ -42,7 +42,7 @@ class SensorInfo:
     noise: float = 0.0
 
     def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Return the sensor's value in every world, as defined in MuJoCo, (num_worlds,) or (num_worlds, n).
+        """Return the sensor's value in every world, (num_worlds,), or (num_worlds, n) for n components.
 
         Args:
             sim: the simulation of the model.
@@ -91,7 +91,7 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file. The importer may have merged it into another body of the model.
+    """A body of the file, which can be merged into another body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.
@@ -164,7 +164,7 @@ def _state(sim: Any, part: Part) -> tuple[Array, Array, Array, Array]:
 
 
 def _named(prefix: str, signal: str) -> str:
-    """Return the signal's name with ``prefix`` in front of the label."""
+    """Return the name of the signal. The label in the name gets the prefix."""
     kind, _, rest = signal.partition(".")
     return signal if kind in ("", "sim") else f"{kind}.{prefix}{rest}"
 

@@ -63,12 +63,12 @@ def load_urdf(
 
     Visuals come from <visual> and only affect the viewer. A visual is a box, cylinder, sphere, capsule, or a mesh that
     trimesh reads (STL, OBJ, DAE, ...). For DAE files, the importer uses the length unit in the file, but ignores the up
-    axis. A visual uses the colors in its mesh file. Without colors in the mesh file, the visual uses the color of its
-    <material>, or else the viewer's default color. The <material> may be defined anywhere in the file.
+    axis. A visual uses the colors in its mesh file. If the mesh file has no colors, the visual uses the color of its
+    <material>. The last choice is the viewer's default color. The <material> may be defined anywhere in the file.
 
-    The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors and
-    loop-closing joints. The importer also reads <contact> of PyBullet, collision filter groups, and transmissions with
-    an effort interface. The report lists all other extensions that have an effect.
+    The importer reads these extensions in <gazebo>: friction, self-collision, gravity, springs, colors, sensors, and
+    joints that close loops. The importer also reads <contact> of PyBullet, collision filter groups, and transmissions
+    with an effort interface. The report lists all other extensions that have an effect.
 
     The importer repairs impossible masses and inertias, and adds a finding for each repair.
 
@@ -76,10 +76,10 @@ def load_urdf(
     * Other bodies without mass get 1 % of the mean mass of the bodies with mass.
     * An inertia that is zero, or below a millionth of the inertia of an osmium ball of the same mass, becomes the
       inertia of a sphere of water.
-    * In any other impossible inertia, the importer increases the principal moments to possible values.
+    * In all other impossible inertias, the importer increases the principal moments to possible values.
 
     These errors only cause findings: more than three numbers in a vector, an unknown XML version, and XML errors
-    without loss of an element. If <axis> is repeated, the importer uses the first <axis>.
+    without loss of an element. The importer uses only the first <axis> of a joint.
 
     Args:
         path_or_string: a path, or URDF text (a string that starts with "<"). Xacro files need the extra ``xacro``.
@@ -90,13 +90,13 @@ def load_urdf(
         merge_fixed: True merges links connected by fixed joints into one body. Each merged link becomes a site, and
             ``report.merged`` lists the merged links. With ``merge_fixed=False``, all links become bodies, and all fixed
             joints become joints.
-        keep: patterns of links that stay bodies, such as ``["imu*", "camera"]``.
+        keep: patterns of link names, such as ``["imu*", "camera"]``. Matching links are not merged.
         collisions: True imports the collision shapes. The first shape of a link has the label of the link. The labels
             of the link's further shapes end with a number.
-        self_collisions: True enables collisions between the robot's links. Two links never collide if they are welded
-            together, share a joint, have only shapeless links between them (such as in a three-hinge hip), or overlap
-            at the start (``report.overlaps``). By default, only links with <selfCollide> in <gazebo> have
-            self-collisions.
+        self_collisions: True enables collisions between the robot's links. Two links never collide if they are welded,
+            share a joint, or overlap at the start (``report.overlaps``). Links also never collide if all links between
+            them have no shapes, as in a hip with three hinges. By default, only links with <selfCollide> in <gazebo>
+            have self-collisions.
         visuals: True imports visuals. With ``visuals=False``, the viewer draws the collision shapes.
         meshes: how to make collision shapes of meshes: "hull" (one convex hull), or "decompose" (several convex
             hulls, needs the package coacd).

@@ -1,4 +1,4 @@
-"""Conversion of URDF extensions: springs, links without gravity, sensors, and loop-closing joints."""
+"""Conversion of URDF extensions: springs, links without gravity, sensors, and joints that close loops."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpusim.transform import Transform, homogeneous_matrix
 def add_forces(
     document: Document, tree: Tree, groups: Bodies, builder: ModelBuilder, extras: Extras, report: ImportReport
 ) -> None:
-    """Add springs, sensors and loop-closing joints from a file's extensions, and disable gravity for some links."""
+    """Add the springs, sensors, loop joints and gravity settings from a file's extensions."""
     for joint, (stiffness, rest_position) in extras.springs.items():
         if joint not in report.joints or tree.joints[joint].kind not in ("revolute", "continuous", "prismatic"):
             report.warn(f"joint {joint!r}: springStiffness needs a joint with one axis; the spring is left out")

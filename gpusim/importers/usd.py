@@ -61,17 +61,15 @@ def load_usd(
     """Read a USD file with USD physics (UsdPhysics). The physics parser of usd-core reads the file.
 
     The model has SI units and z up. The importer converts lengths, masses and angles, and rotates files with y up.
-    A label in the model is the name of the prim. A joint has a frame in each of its two bodies. The joint coordinates
-    are 0 if the two frames coincide. If the pose of a body contradicts its joints, the importer uses the pose from the
-    joints and warns. Drives become servos (``add_tracking_servo``). ``report.commands`` maps ``<joint's path>:<axis>``
-    to the command of the servo.
+    Labels in the model are the names of the prims. Joint coordinates are 0 if the joint frames on both bodies coincide.
+    If the pose of a body contradicts its joints, the importer uses the pose from the joints and warns. Drives become
+    servos (``add_tracking_servo``). ``report.commands`` maps ``<joint's path>:<axis>`` to the command of the servo.
 
     Args:
         path: a .usd, .usda, .usdc or .usdz file, or text that starts with "#usda".
         fixed_base: True fixes the root body of every kinematic tree to the world. With ``fixed_base=False``, all root
             bodies float. Default: as in the file.
-        gravity: gravitational acceleration (m/s2) in the world frame (default: the file's gravity, or 9.81 downward
-            without gravity in the file).
+        gravity: gravitational acceleration (m/s2) in the world frame. Default: as in the file, or 9.81 downward.
         xform: pose of the file's world frame in the model's world frame.
         merge_fixed: True merges bodies connected by fixed joints into one body. ``report.merged`` lists the merged
             bodies.

@@ -1,4 +1,4 @@
-"""Joint types. Each file defines the constraint rows, the coordinates and the limits of one or more joint types."""
+"""Joint types. Each file defines a joint type with its constraint rows and coordinates, and how to add it."""
 
 from gpusim.description.registry import discover
 

@@ -32,10 +32,9 @@ from gpusim.typing import Array, Vector
 class Ball(JointType):
     """Ball joint: three constraint rows keep the origins of both joint frames together.
 
-    The coordinates are the components and the length of the rotation vector.
-
-    With ``params["cone_axis"]`` (unit vector in the joint frame), the joint has a fifth coordinate, the chord. The
-    chord is the distance between the tips of the parent's and the child's cone axis.
+    The coordinates are the three components and the length of the rotation vector. With a cone limit, the chord is a
+    fifth coordinate. It is the distance between the tips of two unit vectors: the cone axis in the parent and the cone
+    axis in the child.
     """
 
     name: ClassVar[str] = "ball"
@@ -44,25 +43,25 @@ class Ball(JointType):
     position_is: ClassVar[str] = "quaternion"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of the coordinates that :meth:`coordinate_list` returns."""
+        """Return the kinds of the coordinates in :meth:`coordinate_list`."""
         return self.coordinates if "cone_axis" in joint.params else self.coordinates[:4]
 
     def moves(self, joint: JointSpec) -> int:
-        """Return 3, the number of components of the rotation vector. The angle and the chord only have limits."""
+        """Return 3: the joint moves along three coordinates. The other coordinates only have limits."""
         return 3
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock three motions."""
+        """Return the constraint rows, which lock three translations."""
         return [*frames.point_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the rotation vector (parent's axes) and its length. With a cone, also return the chord."""
+        """Return the coordinates: rotation vector in the parent's axes, its length, and with a cone limit the chord."""
         cone = [frames.chord(params["cone_axis"])] if "cone_axis" in params else []
         return [*(frames.rotation(k) for k in range(3)), frames.total_rotation(), *cone]
 
 
 def cone_of(joint: JointSpec) -> tuple[float, Array]:
-    """Return the cone limit (rad, infinite without a cone) and the cone axis (in the joint frame) of a ball joint."""
+    """Return the cone limit (rad, or infinity without a cone) and the cone axis (joint frame) of a ball joint."""
     axis = joint.params.get("cone_axis")
     if axis is None:
         return np.inf, np.array([0.0, 0.0, 1.0])
@@ -89,14 +88,14 @@ def add_joint_ball(
     """Add a ball joint.
 
     Args:
-        limit: maximum angle of the relative rotation, rad (like the range of MuJoCo's ball joint).
-        cone_limit: maximum angle between ``cone_axis`` in the parent and in the child (rad), below pi. Rotation about
-            ``cone_axis`` stays free, as in USD's spherical joint. The signal ``joint.<label>.cone_limit`` may differ
-            per world.
+        limit: maximum angle of the relative rotation, rad (as in MuJoCo).
+        cone_limit: maximum angle between the parent's and the child's ``cone_axis`` (rad), below pi. Rotation about
+            ``cone_axis`` stays free, as in USD's spherical joint. To set different limits in each world, write the
+            signal ``joint.<label>.cone_limit``.
         cone_axis: axis of the cone, in the joint frame.
         damping: viscous damping about the parent's axes (N m s/rad).
         friction: dry friction about the parent's axes (N m).
-        armature: inertia of a rotor that rotates with the child, equal about all axes (kg m2).
+        armature: additional inertia about all axes (kg m2), for example of a rotor.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Bushing: a soft joint that locks nothing. Translational and rotational springs hold the child."""
+"""Bushing: a soft joint that locks no motion. Translational and rotational springs hold the child."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOTIONS = ("x", "y", "z", "rx", "ry", "rz")
 
 @register
 class Bushing(JointType):
-    """Joint without constraint rows. MOTIONS contains the names of the six coordinates."""
+    """Bushing joint without constraint rows. MOTIONS contains the names of its six coordinates."""
 
     name: ClassVar[str] = "bushing"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,) * 3 + (ROTATION,) * 3
@@ -37,11 +37,11 @@ class Bushing(JointType):
     sets_pose: ClassVar[bool] = False
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no rows: the joint locks nothing."""
+        """Return no constraint rows: the joint locks no motion."""
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return translation and rotation vector in the parent's frame."""
+        """Return the coordinates: translation and rotation vector in the parent's joint frame."""
         return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]
 
 
@@ -61,25 +61,25 @@ def add_bushing(
 ) -> int:
     """Add a bushing: a soft joint with springs and dampers for all six relative motions.
 
-    The wrench on the child is -K q - C q', where q contains three translations and three rotations. If K and C are
-    diagonal, each motion with a nonzero entry gets a separate spring. The springs have the signals
-    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. If K or C is not diagonal, the bushing is one actuator
-    with the signals ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``. The signal ``joint.<label>.position``
-    contains all six deflections q.
+    The wrench on the child is -K q - C q', where q contains three translations and three rotations. The signal
+    ``joint.<label>.position`` contains q.
+
+    If K and C are diagonal, each coordinate with a nonzero entry gets a separate spring. The signals are
+    ``spring.<label>_x.force`` to ``spring.<label>_rz.force``. Otherwise, the bushing is one actuator with the signals
+    ``bushing.<label>.force_x`` to ``bushing.<label>.torque_z``.
 
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. The axes of all springs are the axes of the parent's joint
-            frame.
+        parent_xform: joint frame in the parent's body frame. Its axes are the axes of all springs.
         child_xform: joint frame in the child's body frame.
         stiffness: matrix K (N/m and N m/rad). Give a symmetric 6x6 matrix, its diagonal (x, y, z, rotations about x, y,
             z), or one number for the whole diagonal.
-        damping: matrix C (N s/m and N m s/rad), in the same format as ``stiffness``.
+        damping: matrix C (N s/m and N m s/rad), in one of the formats of ``stiffness``.
         label: unique name.
         solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).
-        at: pose of the bushing in the world. This pose replaces both joint frames (see :meth:`ModelBuilder.add_joint`).
+        at: pose of the bushing in the world, instead of both joint frames (see :meth:`ModelBuilder.add_joint`).
 
     Returns:
         The joint's index.
@@ -105,7 +105,7 @@ def add_bushing(
 
 
 def _matrix(element: str, name: str, value: Any) -> Array:
-    """Return a symmetric 6x6 matrix from one number, from six numbers, or from a matrix."""
+    """Return a symmetric 6x6 matrix, given as one number, six numbers or a matrix."""
     array = validate.array(element, value)
     if array.shape != (6, 6):
         array = np.diag(validate.per_axis(element, name, array, 6))

@@ -21,13 +21,13 @@ def add_gear(
 ) -> int:
     """Couple two joint coordinates by ``velocity_b = ratio * velocity_a``.
 
-    The gear keeps the initial value of ``q_b - ratio * q_a``.
+    The difference ``q_b - ratio * q_a`` of the joint coordinates keeps its initial value.
 
     Args:
         joint_a: driving joint.
         joint_b: driven joint.
-        ratio: gear ratio, not zero. Two external gears have a negative ratio.
-        axis_a, axis_b: index of the coordinate of each joint.
+        ratio: gear ratio, not zero. It is negative for two external gears.
+        axis_a, axis_b: index of the coordinate of ``joint_a`` and of ``joint_b``.
         label: unique name.
 
     Returns:
@@ -48,25 +48,24 @@ def add_mimic(
     label: str | None = None,
     curve: Sequence[float] = (0.0, 0.0, 0.0),
 ) -> int:
-    """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic).
+    """Make a joint follow a leader joint: ``q_joint = multiplier * q_leader + offset`` (URDF mimic).
 
-    A curve (c2, c3, c4) adds the polynomial ``c2 q_leader^2 + c3 q_leader^3 + c4 q_leader^4`` to ``q_joint``.
+    A curve (c2, c3, c4) adds the polynomial ``c2 q_leader^2 + c3 q_leader^3 + c4 q_leader^4``.
 
     Args:
-        joint: the follower.
-        leader: the joint that the follower copies.
-        multiplier: factor of the leader's coordinate. If you give no curve, the factor must not be zero.
-        offset: offset of the follower's coordinate (rad or m).
-        axis, leader_axis: index of the coordinate of each joint.
+        joint: following joint.
+        leader: leader joint.
+        multiplier: factor of the leader's coordinate. Without a curve, it must not be zero.
+        offset: offset of the coordinate of ``joint`` (rad or m).
+        axis, leader_axis: index of the coordinate of ``joint`` and of ``leader``.
         label: unique name.
-        curve: coefficients (c2, c3, c4) of the polynomial. With a curve, the leader cannot be a tendon or a wrapped
-            rope.
+        curve: coefficients (c2, c3, c4) of the polynomial. Tendons and wrapped ropes cannot be leaders with a curve.
 
     Returns:
         The coupling's index.
 
     Raises:
-        ModelError: a joint or coordinate does not exist, a number is invalid, or the leader does not allow a curve.
+        ModelError: a joint or coordinate does not exist, a number is invalid, or the leader does not support a curve.
     """
     numbers = validate.numbers(self.element("coupling", label), "curve", curve, 3).tolist()
     if any(numbers):
@@ -127,14 +126,13 @@ def add_linear_coupling(
     offset: float | None = None,
     label: str | None = None,
 ) -> int:
-    """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train.
+    """Keep a weighted sum of joint coordinates constant, like an ideal gear train: ``sum of factor * q = offset``.
 
-    The force on each coordinate is proportional to the coordinate's factor. The coupling does no work.
+    The force on each coordinate is proportional to its factor. The coupling does no work.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The function expands a tendon in the list into the
-            tendon's terms.
-        offset: required value of the sum (m or rad). Default: the value of the sum in the starting pose.
+        terms: list of (joint, factor) or (joint, axis, factor). A tendon in this list stands for its own terms.
+        offset: value of the sum (m or rad). Default: value in the starting pose.
         label: unique name.
 
     Returns:
@@ -153,7 +151,7 @@ def add_linear_coupling(
 def checked_terms(
     builder: ModelBuilder, element: str, terms: Sequence[tuple[int, float] | tuple[int, int, float]]
 ) -> list[Term]:
-    """Check the terms, and return them as (joint, axis, factor). Expand each tendon into its terms.
+    """Check the terms of a weighted sum. Return them as (joint, axis, factor), with tendons expanded into their terms.
 
     Raises:
         ModelError: a term is invalid. The message contains ``element``.

@@ -27,7 +27,8 @@ from gpusim.typing import Vector
 class Cylindrical(JointType):
     """Cylindrical joint.
 
-    Two rows keep the origin of the child's joint frame on the parent's axis, and two rows keep both axes parallel.
+    Two constraint rows keep the origin of the child's joint frame on the parent's axis. Two more rows keep both axes
+    parallel.
     """
 
     name: ClassVar[str] = "cylindrical"
@@ -35,11 +36,11 @@ class Cylindrical(JointType):
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock four motions."""
+        """Return the constraint rows, which lock two translations and two rotations."""
         return [*frames.point_rows((0, 1)), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the translation along the axis and the angle about the axis."""
+        """Return the coordinates: translation along the axis, and angle about the axis."""
         return [frames.translation(2), frames.angle()]
 
 
@@ -64,10 +65,11 @@ def add_joint_cylindrical(
 
     Args:
         axis: common axis in the joint frame.
-        limit_lower, limit_upper: limits of the translation (m) and of the angle (rad), or one number for both.
+        limit_lower, limit_upper: limits of the translation (m) and of the angle (rad). Give two numbers, or one number
+            for both.
         damping: viscous damping of the translation (N s/m) and of the rotation (N m s/rad), or one number for both.
         friction: dry friction of the translation (N) and of the rotation (N m), or one number for both.
-        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

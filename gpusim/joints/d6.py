@@ -1,7 +1,7 @@
-"""Joint with several axes: translations along the parent's axes, and then successive rotations.
+"""D6 joint: translations along axes of the parent, followed by successive rotations.
 
-In PhysX and USD, a joint with several axes is a D6 joint. The equivalent in MuJoCo is a body with several hinges and
-slides. Each axis has separate limits, damping, friction, armature and drives.
+PhysX and USD use the name D6. The equivalent in MuJoCo is a body with several hinges and slides. Each axis has separate
+limits, damping, friction, armature and drives.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ _ROTATION_KINDS = {0: (), 1: (ANGLE,), 2: (ANGLE, ANGLE), 3: (OUTER_ANGLE, MIDDL
 class D6(JointType):
     """D6 joint with up to three translations and up to three rotations. Constraint rows lock all other motions.
 
-    The parameters "linear" (n, 3) and "angular" (m, 3) are perpendicular unit vectors in the joint frame. The parameter
-    "columns" (3, 3) is a right-handed triad along the rotation axes.
+    The parameters "linear" (n, 3) and "angular" (m, 3) contain the n translation axes and m rotation axes. All axes of
+    one kind are perpendicular unit vectors in the joint frame. The columns of the parameter "columns" (3, 3) are a
+    right-handed triad along the rotation axes.
     """
 
     name: ClassVar[str] = "d6"
     picture: ClassVar[str | None] = "socket"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of the coordinates: translations first, then rotations."""
+        """Return the kinds of the coordinates: first translations, then rotations."""
         return (TRANSLATION,) * len(joint.params["linear"]) + _ROTATION_KINDS[len(joint.params["angular"])]
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock translations and rotations."""
+        """Return the constraint rows, which lock all motions without an axis."""
         num_rotations = len(params["angular"])
         locked: list[DotRow] = []
         if num_rotations == 0:
@@ -67,20 +68,14 @@ class D6(JointType):
         return [*(DotRow(u, frames.point_a, frames.point_b, True) for u in normals), *locked]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the translations along the parent's axes, and then the rotations.
-
-        The first rotation axis is fixed in the parent.
-        """
+        """Return the coordinates: first the translations along the parent's axes, then the rotations."""
         to_parent = frames.axes_a @ params["columns"].T
         slides = [replace(frames.translation(2), axis=to_parent @ axis) for axis in params["linear"]]
         return [*slides, *_rotations(frames, params)]
 
 
 def _complement(axes: Array) -> Array:
-    """Return unit vectors that form a triad together with ``axes``.
-
-    ``axes`` are one to three perpendicular unit vectors.
-    """
+    """Return the unit vectors that complete one to three perpendicular unit vectors ``axes`` to a triad."""
     if len(axes) == 1:
         return triad(axes[0]).T[:2]
     return np.cross(axes[0], axes[1])[None] if len(axes) == 2 else np.zeros((0, 3))
@@ -149,20 +144,20 @@ def add_joint_d6(
 ) -> int:
     """Add a joint with up to three translations and up to three successive rotations.
 
-    Each rotation also rotates the next axis. The coordinates are the translations, followed by the rotations. With
-    three rotations, the middle angle is between -pi/2 and pi/2 rad. If the middle angle is -pi/2 or pi/2, the first and
-    the last axis align (gimbal lock). If the middle angle passes -pi/2 or pi/2, the first and the last angle jump by
-    pi. Limit the middle angle to keep the joint away from gimbal lock.
+    Each rotation also rotates the next axis. The coordinates are first the translations, then the rotations. With three
+    rotations, the middle angle is between -pi/2 and pi/2 rad. At these two values, the first and the last axis align
+    (gimbal lock). When the joint passes gimbal lock, the first and the last angle jump by pi. To avoid gimbal lock,
+    limit the middle angle.
 
     Args:
         linear_axes: up to three perpendicular directions in the joint frame, fixed in the parent.
-        angular_axes: up to three perpendicular rotation axes in the joint frame, for zero angles. The first axis is
-            fixed in the parent. The last axis is fixed in the child.
-        limit_lower, limit_upper: limits (m or rad), one number for each coordinate, or one number for all.
+        angular_axes: up to three perpendicular rotation axes in the joint frame, in the zero pose. The first axis is
+            fixed in the parent, and the last axis is fixed in the child.
+        limit_lower, limit_upper: limits (m or rad). Give one number for each coordinate, or one number for all.
         damping: viscous damping (N s/m or N m s/rad).
         friction: dry friction (N or N m).
-        armature: inertia (kg or kg m2) that is added to the coordinate, for example of a geared rotor.
-        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        armature: additional inertia of the coordinate (kg or kg m2), for example of a geared rotor.
+        limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -1,9 +1,9 @@
 """Differential gear and anti-roll bar, built from tendons and couplings.
 
-Every differential satisfies s = ratio (l + r)/2, where s is the input angle, and l and r are the angles of both sides.
-A limited-slip differential also has dry friction or viscous damping on the difference l - r. A locked differential also
-keeps the difference l - r at its starting value. The torque on each side is ratio/2 times the input torque. The
-friction slows the faster side and drives the slower side.
+s is the input angle, and l and r are the angles of the left and the right side. Every differential satisfies s = ratio
+(l + r)/2. The torque on each side is ratio/2 times the input torque. A limited-slip differential also has dry friction
+or viscous damping on the difference l - r. This friction slows the faster side and drives the slower side. A locked
+differential keeps the difference l - r at its starting value.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ class Differential:
     """Indices of the joints and tendons of a differential.
 
     Attributes:
-        input: joint whose coordinate drives the differential. This is the joint ``shaft`` if you give one, else a new
-            tendon.
-        slip: tendon whose coordinate is l - r, with the signals ``joint.<label>_slip...``. A brake on the tendon
-            ``slip`` can lock the differential.
+        input: joint that drives the differential: ``shaft``, or a new tendon if you give no ``shaft``.
+        slip: tendon with the coordinate l - r and the signals ``joint.<label>_slip...``. A brake on this tendon can
+            lock the differential.
     """
 
     input: int
@@ -44,20 +43,22 @@ def add_differential(
     viscosity: float = 0.0,
     label: str | None = None,
 ) -> Differential:
-    """Add a differential between two joints that rotate in the same direction, such as the spins of two wheels.
+    """Add a differential between two joints, such as the hinges of two wheels.
+
+    The coordinates of both joints must increase in the same direction of rotation.
 
     Args:
-        left, right: joints of the two sides. The differential uses the first coordinate of each joint.
+        left, right: joints of both sides. The differential uses the first coordinate of each joint.
         shaft: joint of the input (default: a new tendon, which motors and brakes can drive).
         ratio: rotation of the input divided by the mean rotation of both sides, not zero.
         kind: one of "open", "limited_slip" and "locked".
-        preload: breakaway torque between the two sides of a limited-slip differential (N m).
-        viscosity: viscous damping between the two sides of a limited-slip differential (N m s/rad).
-        label: name of the coupling. The tendons have the suffixes "_input" and "_slip". In a locked differential, the
-            second coupling has the suffix "_lock".
+        preload: breakaway torque between both sides of a limited-slip differential (N m).
+        viscosity: viscous damping between both sides of a limited-slip differential (N m s/rad).
+        label: unique name of the coupling. The tendons are ``<label>_input`` and ``<label>_slip``. A locked
+            differential has a second coupling ``<label>_lock``.
 
     Returns:
-        Indices of the input and of the tendon between the two sides.
+        Indices of the input joint and of the tendon ``slip``.
 
     Raises:
         ModelError: ``kind`` or a joint is unknown, two joints are the same, or ``kind`` does not allow ``preload`` or
@@ -105,13 +106,14 @@ def add_anti_roll_bar(
     right_axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of wheels.
+    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of two wheels.
 
     Args:
-        left, right: the two joints. If both wheels rise, both coordinates must change with the same sign.
+        left, right: joints of the left and the right wheel. Their coordinates must have the same sign when a wheel
+            rises.
         stiffness: force or torque per difference of the coordinates (N/m or N m/rad).
         damping: viscous damping of the difference (N s/m or N m s/rad).
-        left_axis, right_axis: index of the coordinate of each joint.
+        left_axis, right_axis: index of the coordinate of ``left`` and of ``right``.
         label: unique name of the spring. The signals are ``spring.<label>...``, and the tendon is
             ``<label>_difference``.
 

@@ -25,7 +25,7 @@ from gpusim.typing import Vector
 
 @register
 class Distance(JointType):
-    """Distance joint. A rod is a constraint row for the distance. A rope is a limit on the distance."""
+    """Distance joint. A rod has a constraint row for the distance. A rope has a limit on the distance."""
 
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -34,22 +34,22 @@ class Distance(JointType):
     picture: ClassVar[str | None] = "line"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return one constraint row along the line between the points, for a rod with constant length.
+        """Return one constraint row along the line between both points for a rod with constant length.
 
-        Return no rows for a rope, or for a rod with variable length.
+        Ropes and rods with variable length have no constraint rows.
         """
         locked = params["rod"] is not None and "moves" not in params
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return a rod's parameters with both limits equal to the rod's length. Return None for a rope."""
+        """Return the parameters of a rod with both limits equal to its length, or None for a rope."""
         if params["rod"] is None:
             return None
         limits = {name: np.array([params["rod"]]) for name in ("limit_lower", "limit_upper")}
         return params | limits | {"moves": True}
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the distance between the two points."""
+        """Return the coordinate: the distance between both points."""
         return [frames.distance()]
 
 
@@ -75,17 +75,17 @@ def add_joint_distance(
     Args:
         parent: body index, -1 for the world.
         child: body index.
-        parent_xform: joint frame in the parent's body frame. The origin of the joint frame is the first point.
-        child_xform: joint frame in the child's body frame. The origin of the joint frame is the second point.
+        parent_xform: joint frame in the parent's body frame. Its origin is the first point.
+        child_xform: joint frame in the child's body frame. Its origin is the second point.
         min_distance: minimum distance (m), 0 for a rope.
         max_distance: maximum distance (m), equal to ``min_distance`` for a rod. A joint without limits only measures
-            the distance, for example in a tendon over pulleys. If you write ``joint.<label>.limit_upper`` at run time,
-            the limit moves to the new length over the next step, like a winch. For a rod, writing one limit changes
-            both limits.
+            the distance, for example for a tendon over pulleys. To simulate a winch, write
+            ``joint.<label>.limit_upper`` at run time. The limit moves to the new length over the next step. For a rod,
+            writing one limit changes both.
         damping: viscous damping along the line (N s/m).
         label, solver: see ``add_joint``.
-        at_a, at_b: points in the world frame (m) for the bodies' current poses, as alternative to ``parent_xform`` and
-            ``child_xform``.
+        at_a, at_b: both points in the world frame (m) for the current poses of the bodies, instead of ``parent_xform``
+            and ``child_xform``.
 
     Returns:
         The joint's index.

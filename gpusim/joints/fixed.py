@@ -13,7 +13,7 @@ from gpusim.transform import Transform
 
 @register
 class Fixed(JointType):
-    """Fixed joint. Three rows lock translation, and three rows lock rotation."""
+    """Fixed joint. Three constraint rows lock translation, and three lock rotation."""
 
     name: ClassVar[str] = "fixed"
     coordinates: ClassVar[tuple[str, ...]] = ()

@@ -1,4 +1,4 @@
-"""Free joint of a floating base: locks nothing. Damping, friction and armature act on all six motions."""
+"""Free joint of a floating base: it locks no motion. Damping, friction and armature act on all six motions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _MOTIONS = (*(TRANSLATION,) * 3, *(ROTATION,) * 3)
 
 @register
 class Free(JointType):
-    """Free joint that locks nothing. The position is the pose of the child's joint frame in the parent's joint frame.
+    """Free joint. Its position is the pose of the child's joint frame in the parent's joint frame.
 
-    The joint has coordinates only if it has damping, friction or armature. Only the rates of the coordinates are
-    meaningful. The values of the coordinates are not meaningful.
+    The joint has coordinates only if it has damping, friction or armature. Only the rates of these coordinates are
+    meaningful.
     """
 
     name: ClassVar[str] = "free"
@@ -42,15 +42,15 @@ class Free(JointType):
     bears: ClassVar[bool] = False
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no rows: the joint locks nothing."""
+        """Return no constraint rows: the joint locks no motion."""
         return []
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:
-        """Return the kinds of three translations and three rotations, or () if the joint has no parameters."""
+        """Return the kinds of three translations and three rotations, or () for a joint without parameters."""
         return _MOTIONS if joint.params else ()
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the translations and rotations along the parent's axes, or [] if ``params`` is empty."""
+        """Return the coordinates: translations and rotations along the parent's axes, or [] if ``params`` is empty."""
         if not params:
             return []
         return [*(frames.translation(k) for k in range(3)), *(frames.rotation(k) for k in range(3))]
@@ -92,9 +92,9 @@ def add_joint_free(
     joint frame, as in MuJoCo.
 
     Args:
-        damping: viscous damping of translations (N s/m) and rotations (N m s/rad), one number or six.
-        friction: dry friction of translations (N) and rotations (N m), one number or six.
-        armature: added inertia of translations (kg) and rotations (kg m2), one number or six.
+        damping: viscous damping of translations (N s/m) and rotations (N m s/rad). Give one number or six.
+        friction: dry friction of translations (N) and rotations (N m). Give one number or six.
+        armature: additional inertia of translations (kg) and rotations (kg m2). Give one number or six.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

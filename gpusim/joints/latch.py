@@ -1,8 +1,8 @@
 """Latch: a weld that you can attach and detach at run time, for grippers, couplers, magnets and suction cups.
 
-When you attach a latch, it locks the current relative pose of its bodies. An attached latch is a joint
-with six coordinates and equal limits, ``limit_lower = limit_upper``. With ``rotation=False``, only the three
-translations have limits. A detached latch has no limits.
+A latch is a joint with six coordinates. When you attach the latch, it locks the current relative pose of its bodies by
+equal limits, ``limit_lower = limit_upper``. With ``rotation=False``, only the three translations get limits. A detached
+latch has no limits.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from gpusim.transform import Transform
 
 @register
 class Latch(Bushing):
-    """Bushing without springs. While the latch is attached, limits lock the coordinates."""
+    """Latch: a bushing without springs. While the latch is attached, limits lock its coordinates."""
 
     name: ClassVar[str] = "latch"
     switched: ClassVar[bool] = True
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True, because the bodies can touch before you attach the latch."""
+        """Return True, because both bodies can touch before you attach the latch."""
         return True
 
 
@@ -50,21 +50,21 @@ def add_latch(
 ) -> int:
     """Add a latch: a weld between two bodies that you can attach and detach while the simulation runs.
 
-    ``sim.write("joint.<label>.attached", 1.0, worlds)`` locks the current relative pose of the bodies. Write 0 to
-    detach. A reset restores the initial value ``attached``. The shapes of the two bodies can collide with each other,
-    whether the latch is attached or not.
+    To attach the latch, call ``sim.write("joint.<label>.attached", 1.0, worlds)``. This locks the current relative pose
+    of the bodies. To detach it, write 0. A reset restores the initial value ``attached``. The shapes of both bodies can
+    always collide with each other.
 
-    With ``break_force`` or ``break_torque``, the latch detaches after a step whose mean load exceeds the limit. The
-    latch detaches only in the overloaded world. It stays detached until you reset the world or write ``attached``. A
-    breakable latch has a force sensor with the same label. The signals ``sensor.<label>.force`` and
-    ``sensor.<label>.torque`` are the load of the latch.
+    With ``break_force`` or ``break_torque``, the latch breaks: it detaches in a world after a step with a mean load
+    above the limit. It stays detached until you reset this world or write ``attached``. A breakable latch has a force
+    sensor with the same label. The signals ``sensor.<label>.force`` and ``sensor.<label>.torque`` contain the load of
+    the latch.
 
     Args:
-        attached: whether the latch is attached at the start. If True, the two frames of the latch must coincide.
+        attached: True if the latch is attached at the start. Both joint frames must then coincide.
         break_force: maximum force (N) that the latch holds.
-        break_torque: maximum torque (N m) that the latch holds, about the origin of the joint frame in the parent.
-        at: pose of the latch in the world, as in ``add_joint``. If you give no frame, the latch is at the child's pose.
-        rotation: if False, the latch locks only translation, like a ball joint.
+        break_torque: maximum torque (N m) that the latch holds, about the origin of the parent's joint frame.
+        at: pose of the latch in the world, as in ``add_joint``. Without any frame, the latch is at the child's pose.
+        rotation: True to lock translation and rotation. False to lock only translation, like a ball joint.
         parent, child, parent_xform, child_xform, label, solver: see ``add_joint``.
 
     Returns:

@@ -27,18 +27,19 @@ from gpusim.typing import Vector
 class Planar(JointType):
     """Planar joint.
 
-    One row keeps the origin of the child's joint frame in the parent's plane, and two keep both normals parallel.
+    One constraint row keeps the origin of the child's joint frame in the parent's plane. Two rows keep both normals
+    parallel.
     """
 
     name: ClassVar[str] = "planar"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION, ANGLE)
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock three motions."""
+        """Return the constraint rows, which lock one translation and two rotations."""
         return [*frames.point_rows((2,)), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return two translations and the angle."""
+        """Return the coordinates: two translations, and the angle."""
         return [frames.translation(0), frames.translation(1), frames.angle()]
 
 
@@ -62,11 +63,12 @@ def add_joint_planar(
     """Add a planar joint.
 
     Args:
-        axis: normal of the plane in the joint frame. For the z axis the translations are along x and y.
-        limit_lower, limit_upper: limits of the two translations (m) and of the angle (rad), or one number for all.
-        damping: viscous damping of the two translations (N s/m) and of the rotation (N m s/rad), or one number for all.
-        friction: dry friction of the two translations (N) and of the rotation (N m), or one number for all.
-        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        axis: normal of the plane in the joint frame. For the z axis, the translations are along x and y.
+        limit_lower, limit_upper: limits of both translations (m) and of the angle (rad). Give three numbers, or one
+            number for all.
+        damping: viscous damping of both translations (N s/m) and of the rotation (N m s/rad), or one number for all.
+        friction: dry friction of both translations (N) and of the rotation (N m), or one number for all.
+        limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

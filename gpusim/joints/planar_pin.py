@@ -1,7 +1,7 @@
 """Planar pin: locks the two translations perpendicular to an axis.
 
-The joint closes a loop of links that move in one plane. A revolute joint has three additional rows, which would be
-redundant in a planar loop. In ADAMS, a planar pin is the inline primitive. In Modelica, a planar pin is a
+The joint closes a loop of links that move in one plane. A revolute joint would have three more constraint rows, which
+are redundant in a planar loop. In ADAMS, this joint is the inline primitive. In Modelica, it is the
 RevolutePlanarLoopConstraint.
 """
 
@@ -29,7 +29,7 @@ from gpusim.typing import Vector
 
 @register
 class PlanarPin(JointType):
-    """Planar pin: two rows lock the translations perpendicular to the parent's axis."""
+    """Planar pin: two constraint rows lock the translations perpendicular to the parent's axis."""
 
     name: ClassVar[str] = "planar_pin"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
@@ -37,11 +37,11 @@ class PlanarPin(JointType):
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock two motions."""
+        """Return the constraint rows, which lock two translations."""
         return [*frames.point_rows((0, 1))]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the angle about the parent's axis."""
+        """Return the coordinate: the angle about the parent's axis."""
         return [frames.angle()]
 
 
@@ -65,17 +65,17 @@ def add_joint_planar_pin(
 ) -> int:
     """Add a planar pin, to close a loop of links that move in the plane normal to ``axis``.
 
-    The other joints of the loop must keep the links in the plane. The planar pin locks neither translation along the
-    axis nor tilt of the axis. The joint angle is only valid while the axis in the parent is parallel to the axis in the
-    child.
+    The planar pin does not lock translation along the axis or tilt of the axis. The other joints of the loop must
+    therefore keep the links in the plane. The joint angle is only valid while the parent's axis is parallel to the
+    child's axis.
 
     Args:
         axis: axis of rotation in the joint frame, fixed in the parent.
-        limit_lower, limit_upper: range of the coordinate (rad).
+        limit_lower, limit_upper: limits of the joint angle (rad).
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).
-        armature: inertia (kg m2) that is added to the coordinate, for example of a geared rotor.
-        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        armature: additional inertia of the coordinate (kg m2), for example of a geared rotor.
+        limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

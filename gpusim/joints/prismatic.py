@@ -26,7 +26,7 @@ from gpusim.typing import Vector
 class Prismatic(JointType):
     """Prismatic joint.
 
-    Two rows keep the origin of the child's joint frame on the parent's axis, and three rows lock rotation.
+    Two constraint rows keep the origin of the child's joint frame on the parent's axis. Three rows lock rotation.
     """
 
     name: ClassVar[str] = "prismatic"
@@ -34,11 +34,11 @@ class Prismatic(JointType):
     picture: ClassVar[str | None] = "rail"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock five motions."""
+        """Return the constraint rows, which lock two translations and three rotations."""
         return [*frames.point_rows((0, 1)), *frames.locked_rotation_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the translation along the axis."""
+        """Return the coordinate: the translation along the axis."""
         return [frames.translation(2)]
 
 
@@ -64,11 +64,11 @@ def add_joint_prismatic(
 
     Args:
         axis: direction of translation in the joint frame.
-        limit_lower, limit_upper: range of the coordinate (m).
+        limit_lower, limit_upper: limits of the translation (m).
         damping: viscous damping (N s/m).
         friction: dry friction (N).
-        armature: inertia (kg) that is added to the coordinate, for example of a geared rotor.
-        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        armature: additional inertia of the coordinate (kg), for example of a geared rotor.
+        limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

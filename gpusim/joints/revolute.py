@@ -1,4 +1,4 @@
-"""Revolute joint (hinge): rotation about an axis. The joint angle counts full rotations."""
+"""Revolute joint (hinge): rotation about an axis. The joint angle includes full rotations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpusim.typing import Vector
 class Revolute(JointType):
     """Revolute joint.
 
-    Three rows keep the origins of both joint frames together, and two rows keep both axes parallel.
+    Three constraint rows keep the origins of both joint frames together. Two rows keep both axes parallel.
     """
 
     name: ClassVar[str] = "revolute"
@@ -35,11 +35,11 @@ class Revolute(JointType):
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock five motions."""
+        """Return the constraint rows, which lock three translations and two rotations."""
         return [*frames.point_rows(), *frames.parallel_axis_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the angle about the axis."""
+        """Return the coordinate: the angle about the axis."""
         return [frames.angle()]
 
 
@@ -65,11 +65,11 @@ def add_joint_revolute(
 
     Args:
         axis: axis of rotation in the joint frame.
-        limit_lower, limit_upper: range of the coordinate (rad).
+        limit_lower, limit_upper: limits of the joint angle (rad).
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).
-        armature: inertia (kg m2) that is added to the coordinate, for example of a geared rotor.
-        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        armature: additional inertia of the coordinate (kg m2), for example of a geared rotor.
+        limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. The coordinate is the total length."""
+"""Spatial tendon: a rope over points, spheres, cylinders and pulleys. Its coordinate is the total length."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from gpusim.typing import Vector
 
 @dataclass(frozen=True)
 class Pulley:
-    """Pulley in the path of a tendon, as in MuJoCo.
+    """Pulley between two branches of a tendon, as in MuJoCo.
 
-    The tendon's length contains the length of the branch after the pulley, divided by ``divisor``.
+    The tendon's length includes the length of the branch after the pulley, divided by ``divisor``.
     """
 
     divisor: float
@@ -41,13 +41,13 @@ def add_spatial_tendon(
     """Add a frictionless tendon along a path of points, spheres and cylinders (MuJoCo's spatial tendon).
 
     Each segment between two points becomes a joint ``<label>_part<number>``: a distance joint or a wrapped rope. The
-    tendon's length excludes straight segments between two points of one body, because their length is constant.
+    tendon's length excludes straight segments between two points of the same body, because their length is constant.
 
     Args:
-        path: points as (body, point in the body frame in m). Put a :class:`gpusim.Wrap` between two points if the rope
-            between them may wrap around a surface. Put a :class:`gpusim.Pulley` between two branches of the path.
-        limit_lower, limit_upper: limits of the length (m). If you write a limit at run time, the limit moves to the new
-            value over the next step, like a winch.
+        path: list of points (body, point in the body frame in m). Insert a :class:`gpusim.Wrap` between two points if
+            the rope can wrap around a surface there. Insert a :class:`gpusim.Pulley` between two branches.
+        limit_lower, limit_upper: limits of the length (m). To simulate a winch, write a limit at run time. It moves to
+            the new value over the next step.
         damping, friction, armature, limit_restitution, label, solver: see :meth:`add_tendon`.
 
     Returns:
@@ -77,7 +77,7 @@ def add_spatial_tendon(
 
 
 def _parts(builder: ModelBuilder, element: str, path: Any) -> list[tuple[Any, Wrap | None, Any, float]]:
-    """Return the segments of a path, each as (first point, wrap or None, second point, divisor of the length)."""
+    """Return the segments of a path as tuples (first point, wrap or None, second point, divisor of the length)."""
     if not isinstance(path, list | tuple):
         raise validate.fail(element, f"path = {path!r} is not a list", "give points (body, point), Wraps and Pulleys")
     segments: list[tuple[Any, Wrap | None, Any, float]] = []

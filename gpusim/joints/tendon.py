@@ -1,9 +1,9 @@
 """Tendon: a coordinate that is a weighted sum of joint coordinates (MuJoCo's fixed tendon).
 
-A tendon locks nothing. The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... of the coordinates of
-other joints. Limits, damping, friction and armature act on this weighted sum. Springs, motors, servos and brakes can
-also act on a tendon. An anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the
-difference of two wheels' angles.
+The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... over coordinates q_i of other joints. Limits,
+damping, friction and armature act on this sum. Springs, motors, servos and brakes can also act on it. For example, an
+anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference of two wheel
+angles.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gpusim.transform import Transform
 
 @register
 class Tendon(JointType):
-    """Tendon, a joint without constraint rows. The coordinate depends on the bodies of all joints in the terms."""
+    """Tendon: a joint without constraint rows. Its coordinate depends on the bodies of all joints in its terms."""
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
@@ -41,26 +41,26 @@ class Tendon(JointType):
     pulls: ClassVar[bool] = True
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no rows: the joint locks nothing."""
+        """Return no constraint rows: the joint locks no motion."""
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the tendon's coordinate, a weighted sum."""
+        """Return the coordinate: the weighted sum."""
         zeros = np.zeros(3)
         return [Coordinate(SUM, zeros, zeros, zeros, zeros, zeros, terms=tuple(params["terms"]))]
 
     def unit_of(self, joint: JointSpec, axis: int) -> str:
-        """Return the unit of the tendon's terms ("m, rad" if their units differ)."""
+        """Return the unit of the tendon's terms, or "m, rad" for terms with different units."""
         return str(joint.params["unit"])
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return True: a tendon does not disable collisions. Only the joints in ``terms`` can."""
+        """Return True: a tendon does not disable collisions. Only the joints in its terms can do so."""
         return True
 
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with joint indices of the builder into which this builder is merged."""
+        """Return the parameters with joint indices of the builder that includes this builder."""
         return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
 
 
@@ -80,14 +80,13 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, on which actuators, limits and friction can act.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). The function expands a tendon in the list into the
-            tendon's terms.
-        limit_lower, limit_upper: limits of the sum (m or rad). If you write a limit at run time, the limit moves to the
-            new value over the next step, like a winch.
+        terms: list of (joint, factor) or (joint, axis, factor). A tendon in this list stands for its own terms.
+        limit_lower, limit_upper: limits of the sum (m or rad). To simulate a winch, write a limit at run time. It moves
+            to the new value over the next step.
         damping: viscous damping of the sum (N s/m or N m s/rad).
         friction: dry friction (N or N m).
-        armature: inertia added to the tendon's coordinate (kg or kg m2).
-        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        armature: additional inertia of the coordinate (kg or kg m2).
+        limit_restitution: coefficient of restitution of the limits, 0 to 1.
         label: unique name, for signals such as ``joint.<label>.position`` and ``joint.<label>.tension``.
         solver: solver of the joint, "direct" or "colored". By default, the simulation chooses (see
             :meth:`ModelBuilder.set_joint_solver`).

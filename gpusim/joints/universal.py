@@ -1,6 +1,6 @@
-"""Universal joint (Cardan, Hooke): rotations about two perpendicular axes.
+"""Universal joint (Cardan joint, Hooke joint): rotations about two perpendicular axes.
 
-One axis is fixed in the parent, and the other axis is fixed in the child.
+The first axis is fixed in the parent, and the second axis is fixed in the child.
 """
 
 from __future__ import annotations
@@ -30,10 +30,8 @@ from gpusim.typing import Vector
 class Universal(JointType):
     """Universal joint.
 
-    Three rows keep the origins of both joint frames together, and one row keeps both axes perpendicular.
-
-    The relative angular velocity is q1' a1 + q2' a2, with the axis a1 fixed in the parent and the axis a2 fixed in the
-    child.
+    Three constraint rows keep the origins of both joint frames together. One row keeps both axes perpendicular. The
+    relative angular velocity is q1' a1 + q2' a2 with the parent's axis a1 and the child's axis a2.
     """
 
     name: ClassVar[str] = "universal"
@@ -41,11 +39,11 @@ class Universal(JointType):
     picture: ClassVar[str | None] = "cross"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock four motions."""
+        """Return the constraint rows, which lock three translations and one rotation."""
         return [*frames.point_rows(), frames.perpendicular_row(0, 1)]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the rotation about the first axis (parent), then the rotation about the second axis (child)."""
+        """Return the coordinates: the angle about the parent's axis, and the angle about the child's axis."""
         a, b = frames.axes_a, frames.axes_b
         zeros = np.zeros(3)
         return [
@@ -78,11 +76,12 @@ def add_joint_universal(
     Args:
         axis: first axis in the joint frame, fixed in the parent.
         axis2: second axis in the joint frame, fixed in the child, perpendicular to ``axis``.
-        limit_lower, limit_upper: limits of the first and the second angle (rad), or one number for both.
+        limit_lower, limit_upper: limits of the first and the second angle (rad). Give two numbers, or one number for
+            both.
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).
-        armature: inertia (kg m2) that is added to the coordinate, for example of a geared rotor.
-        limit_restitution: ratio of the speed after an impact on a limit to the speed before the impact, 0 to 1.
+        armature: additional inertia of the coordinate (kg m2), for example of a geared rotor.
+        limit_restitution: coefficient of restitution of the limits, 0 to 1.
         parent, child, parent_xform, child_xform, label, solver, at: see ``add_joint``.
 
     Returns:

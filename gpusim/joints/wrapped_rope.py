@@ -27,7 +27,7 @@ from gpusim.typing import Array, Vector
 
 @register
 class WrappedRope(JointType):
-    """Rope over a surface, without constraint rows. The rope pulls on its end points and on the surface."""
+    """Wrapped rope: a joint without constraint rows. The rope pulls on its end points and on the surface."""
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
@@ -38,11 +38,11 @@ class WrappedRope(JointType):
     picture: ClassVar[str | None] = "wrap"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return no rows: the joint locks nothing."""
+        """Return no constraint rows: the joint locks no motion."""
         return []
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the joint coordinate, the length of the rope's path."""
+        """Return the coordinate: the length of the rope."""
         zeros = np.zeros(3)
         return [Coordinate(DISTANCE, zeros, zeros, zeros, zeros, zeros, path=params["path"])]
 
@@ -53,7 +53,7 @@ class WrappedRope(JointType):
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with body indices and world points of the builder into which this builder is merged."""
+        """Return the parameters with body indices and world points of the builder that includes this builder."""
         return params | {"path": params["path"].moved(first_body, parent, pose)}
 
 
@@ -80,24 +80,23 @@ def add_joint_wrapped_rope(
     Args:
         parent: body of the first point, -1 for the world.
         child: body of the second point, -1 for the world. ``child`` may be the same body as ``parent``.
-        around: sphere or cylinder, on any body. If an end point of the rope is inside the sphere or cylinder, the rope
-            is straight.
+        around: sphere or cylinder on any body. The rope is straight if one of its end points is inside this surface.
         point_a: first point in the parent's body frame (m), by default the origin of this frame.
         point_b: second point in the child's body frame (m), by default the origin of this frame.
         max_length: maximum length (m). Without a maximum length, the joint only measures the length of the rope, for
-            example for a tendon. If you write ``joint.<label>.limit_upper`` at run time, the limit moves to the new
-            length over the next step, like a winch.
+            example for a tendon. To simulate a winch, write ``joint.<label>.limit_upper`` at run time. The limit moves
+            to the new length over the next step.
         damping: viscous damping along the rope (N s/m).
         label, solver: see ``add_joint``.
-        at_a, at_b: points in the world frame (m) for the bodies' current poses, as alternative to ``point_a`` and
+        at_a, at_b: both points in the world frame (m) for the current poses of the bodies, instead of ``point_a`` and
             ``point_b``.
 
     Returns:
         The joint's index.
 
     Raises:
-        ModelError: ``around`` is invalid, ``max_length`` is not positive, or both points and the surface are on one
-            body.
+        ModelError: ``around`` is invalid, ``max_length`` is not positive, or both points and the surface are on the
+            same body.
     """
     element = self.element("joint", label)
     longest = validate.positive(element, "max_length", max_length, infinite=True)
@@ -115,7 +114,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two different bodies that carry an end point of the rope or the surface."""
+    """Return two different bodies out of the bodies with the end points and the surface."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (
@@ -127,7 +126,7 @@ def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple
 
 
 def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
-    """Return a sphere or cylinder with checked values.
+    """Check a sphere or cylinder, and return it with checked values.
 
     Raises:
         ModelError: ``wrap`` is not a Wrap, or has an invalid value. The message contains ``element``.

@@ -1,4 +1,4 @@
-"""Lint of models: find data that is valid but probably wrong, such as joints outside their limits or open loops."""
+"""Lint for models: checks for valid but suspicious data, such as joints outside their limits or open loops."""
 
 from gpusim.lint.bodies import fallen
 from gpusim.lint.compare import Comparison, compare_with_mujoco

@@ -81,7 +81,7 @@ def mass_ratios(subject: Subject) -> None:
 
 
 def implausible_inertia(subject: Subject) -> None:
-    """Report inertias and centers of mass that are implausible for the box around the body's shapes."""
+    """Report inertias and centers of mass that are implausible for the bounding box of the body's shapes."""
     for index, body in enumerate(subject.model.bodies):
         if body.kinematic or not np.isfinite(subject.builder.bodies[index].mass):
             continue  # gpusim computed the mass from the shapes
@@ -141,7 +141,7 @@ def _volume(vertices: Array, triangles: Array) -> float:
 def falling(subject: Subject) -> None:
     """Report bodies that fall forever.
 
-    If a fixed or kinematic body has shapes, report only bodies without shapes and joints.
+    If the world or a kinematic body has shapes, report only bodies without shapes and joints.
     """
     model = subject.model
     if not np.any(subject.builder.gravity):
@@ -162,11 +162,11 @@ def falling(subject: Subject) -> None:
 
 
 def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()) -> list[Finding]:
-    """Report bodies that fell almost freely in a run and are now below all fixed or kinematic shapes.
+    """Report bodies that fell almost freely during a simulation, and are now below all fixed or kinematic shapes.
 
     Args:
         builder: the model.
-        sim: simulation of the model, after a run from the start pose.
+        sim: simulation of the model, after some steps from the start pose.
         known: findings of ``check_model`` about falling bodies. The function skips bodies that are in ``known``.
     """
     subject, size = Subject(builder, sim.config.dt), float(np.linalg.norm(builder.gravity))
@@ -191,7 +191,7 @@ def fallen(builder: ModelBuilder, sim: Simulation, known: Sequence[Finding] = ()
 
 
 def _passed(subject: Subject, sim: Simulation, shape: ShapeSpec, position: Array, down: Array) -> bool:
-    """Return True if a falling body at ``position`` is already past the shape in the direction ``down``."""
+    """Return True if ``position`` (m) is below a shape. ``down`` is the direction of gravity."""
     pose = Transform()
     if shape.body != WORLD:
         label = subject.model.bodies[shape.body].label

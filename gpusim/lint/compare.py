@@ -32,13 +32,13 @@ _FILES = (".xml", ".mjcf", ".urdf")
 
 @dataclass
 class Comparison:
-    """Differences from MuJoCo. A value is None if its comparison was skipped (see ``skipped``).
+    """Differences between gpusim and MuJoCo. A value is None if its comparison was skipped (see ``skipped``).
 
     Attributes:
         bodies: number of moving bodies that both simulators have.
-        poses: maximum difference of positions (m) and of components of body axes, at random postures.
+        poses: maximum difference of body positions (m) and of body axes (components), at random postures.
         mass_matrix: maximum difference of the entries of the mass matrices, relative to the diagonal entries.
-        motion: like ``poses``, after 0.5 s of motion without contacts, limits, friction and actuators.
+        motion: like ``poses``, after a simulation of 0.5 s without contacts, limits, friction and actuators.
         skipped: reasons for the missing comparisons.
     """
 
@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def failures(self) -> list[str]:
-        """Return the differences that are too large, as text."""
+        """Return one text for each difference that is too large."""
         limits = (("poses", POSE_LIMIT), ("mass_matrix", MASS_LIMIT), ("motion", MOTION_LIMIT))
         differences = [(name, getattr(self, name), limit) for name, limit in limits]
         return [
@@ -103,7 +103,7 @@ def compare_with_mujoco(path: str | Path, seed: int = 0) -> Comparison:
 
 
 def _read(mj: ModuleType, path: Path) -> Any:
-    """Return MuJoCo's model of a file, without the meshes if it is a URDF file."""
+    """Return MuJoCo's model of a file. The model of a URDF file has no meshes."""
     if path.suffix.lower() != ".urdf":
         return compile_model(path).model
     root = ElementTree.fromstring(path.read_bytes())
@@ -124,7 +124,7 @@ def _mujoco() -> ModuleType:
 
 
 def _unconstrained(builder: ModelBuilder) -> ModelBuilder:
-    """Return a copy without couplings, limits, dry friction, and actuators other than springs and forces."""
+    """Return a copy without couplings, limits and dry friction. The only remaining actuators are springs and forces."""
     reduced = copy.copy(builder)
     reduced.couplings = []
     springs = [spec for spec in builder.actuators if spec.kind in ("spring", "torsion_spring", "force")]
@@ -142,7 +142,7 @@ def _label_of(name: str) -> str:
 
 
 class _Pair:
-    """The same model in gpusim and in MuJoCo.
+    """One model, loaded in gpusim and in MuJoCo.
 
     Attributes:
         m: model of MuJoCo.
@@ -161,7 +161,7 @@ class _Pair:
         self.joints = self._labels("JOINT", range(m.njnt))
 
     def _labels(self, kind: str, indices: range) -> dict[int, str]:
-        """Return the labels that the importer gave to elements: the element's name, or its kind with a number."""
+        """Return the labels of imported elements: the name in the file, or the kind and a number."""
         labels, number = dict[int, str](), getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
         for k in indices:
             name = self.mj.mj_id2name(self.m, number, k) or f"{kind.lower()}{k}"
@@ -174,7 +174,7 @@ class _Pair:
         return labels
 
     def _carrier(self, j: int) -> tuple[str, int] | None:
-        """Return (label, axis) of the joint in gpusim's tree that corresponds to MuJoCo's joint ``j``, or None."""
+        """Return (label, axis) of the gpusim joint that corresponds to MuJoCo's joint ``j``, or None."""
         m = self.m
         if m.jnt_type[j] == _FREE:
             label = self.bodies.get(int(m.jnt_bodyid[j]))
@@ -208,7 +208,7 @@ class _Pair:
         return q
 
     def _posture(self, d: Any) -> tuple[Array, Array]:
-        """Convert ``d.qpos`` to a posture of gpusim's tree, and return it with the matrix T in ``v_tree = T qvel``."""
+        """Return gpusim's joint coordinates for ``d.qpos``, and the matrix T of the joint velocities: v = T qvel."""
         m, out = self.m, self.tree.start[0].copy()
         t = np.zeros((self.tree.freedoms, m.nv))
         for j in range(m.njnt):
@@ -256,7 +256,7 @@ class _Pair:
         return pose_error, mass_error
 
     def motion(self, rng: np.random.Generator) -> float:
-        """Simulate both models from a random posture at rest, and return the maximum difference of the final poses.
+        """Simulate both models from a random posture at rest. Return the maximum difference of the final poses.
 
         Raises:
             ModelError: MuJoCo is unstable.
@@ -281,7 +281,7 @@ class _Pair:
         return self._difference(np.array([np.concatenate(pose) for pose in read]), d)
 
     def _signals(self, posture: Array) -> dict[str, Any]:
-        """Return a dict: signal -> value, which sets a posture of gpusim's tree with ``sim.write_state``."""
+        """Return the posture as a dict (signal -> value) for ``sim.write_state``."""
         joints = {joint.label for joint in self.builder.joints}
         values: dict[str, Any] = {}
         for label in self.tree.carriers:

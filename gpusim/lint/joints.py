@@ -41,7 +41,7 @@ def outside_limits(subject: Subject) -> None:
 
 
 def limits_in_degrees(subject: Subject) -> None:
-    """Report rotation limits that look like degrees: multiples of 5 above 10 rad."""
+    """Report rotation limits that are probably in degrees: multiples of 5 above 10 rad."""
     for joint in subject.model.joints:
         type_ = joint_type(joint.kind)
         for axis, (name, lower, upper) in enumerate(type_.limits(joint)):
@@ -77,7 +77,7 @@ def open_loops(subject: Subject) -> None:
 
 
 def redundant_rows(subject: Subject) -> None:
-    """Report loops with redundant constraints. Redundant constraints do not have unique forces."""
+    """Report loops with redundant constraints, which do not have unique constraint forces."""
     try:
         tree = subject.tree
         if not tree.loop_rows:

@@ -26,7 +26,7 @@ CHECKS = (
 
 
 def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt: float = 1e-3) -> list[Finding]:
-    """Report data of a model that are valid but probably wrong.
+    """Check a model for data that are valid but probably wrong.
 
     The checks find:
 
@@ -37,8 +37,8 @@ def check_model(builder: ModelBuilder, report: ImportReport | None = None, *, dt
 
     Args:
         builder: builder of the model. The function does not change the builder.
-        report: report of the import. The function skips overlaps that ``report`` contains.
-        dt: time step of the runs (s).
+        report: report of the import. Overlaps in ``report.overlaps`` are not reported again.
+        dt: time step of the simulation (s).
 
     Returns:
         The findings. The severity of a finding is "motion", "contact", or "info" (no effect on the simulation).

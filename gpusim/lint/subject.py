@@ -1,4 +1,4 @@
-"""The subject of all lint checks: a model in its start pose."""
+"""Input of all lint checks: a model in its start pose."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Subject:
 
     Attributes:
         builder: the model's builder.
-        dt: time step of the runs (s).
+        dt: time step of the simulation (s).
         findings: list of the findings so far.
     """
 
@@ -62,7 +62,7 @@ class Subject:
         return [shape for shape in self.model.shapes if shape.body == body]
 
     def grounded(self) -> set[int]:
-        """Return the bodies that joints connect to the world or a kinematic body, directly or through other bodies."""
+        """Return the bodies that a chain of joints connects to the world or to a kinematic body."""
         return grounded(self.model)
 
     def pose(self, body: int) -> Transform:

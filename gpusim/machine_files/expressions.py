@@ -64,9 +64,8 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     """Return the value of an expression.
 
     An expression may contain numbers, texts, names, vectors ``[x, y, z]``, ``+ - * / % **``, comparisons, ``and``,
-    ``or``, ``not``, ``a if c else b``, and indices such as ``x[0]``. An expression may also use attributes of results,
-    methods of machine parts, and the functions in ``FUNCTIONS``. Attributes with a leading underscore and unknown
-    functions are errors.
+    ``or``, ``not``, ``a if c else b``, indices such as ``x[0]``, and the functions in ``FUNCTIONS``. Results of calls
+    have attributes and methods, such as ``wheel.spin``. Attributes with a leading underscore are errors.
 
     Args:
         text: the expression, without the leading "=".
@@ -191,11 +190,11 @@ class _Evaluator:
 
 
 def attribute(value: Any, name: str) -> Any:
-    """Return a public attribute of the result of a call, such as ``wheel.spin``.
+    """Return a public attribute of an object that a call returned, such as ``wheel.spin``.
 
     Raises:
-        ModelError: the value is not the result of a call.
-        UnknownNameError: the result has no attribute ``name``.
+        ModelError: ``value`` is not an object from a call.
+        UnknownNameError: the object has no attribute ``name``.
     """
     if not type(value).__module__.startswith(_READABLE):
         raise ModelError(f"{_description(value)} has no attribute '{name}'; give a result of a call")
@@ -206,7 +205,7 @@ def attribute(value: Any, name: str) -> Any:
 
 
 def vector(value: Any) -> Any:
-    """Return a list of numbers as an array, and any other value unchanged."""
+    """Convert a list of numbers to an array. Return any other value unchanged."""
     if isinstance(value, list | tuple) and value and len(value) <= _MAX_NUMBERS and all(map(_is_scalar, value)):
         return np.array(value, float)
     return value
@@ -215,7 +214,7 @@ def vector(value: Any) -> Any:
 def filled(text: str, names: Mapping[str, Any]) -> str:
     """Replace names in braces by their values: "leg_{n}" becomes "leg_2" if ``n`` is 2.
 
-    Leave unknown names in braces unchanged.
+    Unknown names in braces stay unchanged.
     """
 
     def shown(match: re.Match[str]) -> str:

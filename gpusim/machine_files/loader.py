@@ -35,7 +35,7 @@ _CONTROL = ("as", "for", "if", "add", "values")
 
 
 def methods() -> dict[str, tuple[Callable[..., Any], int]]:
-    """Return the functions that ``add`` can call, as a dict: key -> (function, number of leading builder arguments).
+    """Return the functions for the section ``add``: key -> (function, number of leading builder arguments).
 
     The key is the function name without "add_": ``servo`` for ``add_servo``.
     """
@@ -56,7 +56,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
 
     Args:
         path: path of the .yaml file. Paths in the file are relative to the folder of the file.
-        values: values by name, which replace the values in the section ``values`` of the file.
+        values: values by name. They replace values in the section ``values`` of the file.
 
     Returns:
         The scene, with a builder that you can still extend.
@@ -122,7 +122,7 @@ class _Loader:
         """Sections that build the model, in this order."""
 
     def scene(self, content: dict[str, Any], stem: str, values: Mapping[str, Any]) -> Scene:
-        """Return the scene of the whole file."""
+        """Return the scene of the file."""
         makers = {"config": self._config, "camera": self._camera, "plots": self._plots}
         known = (*self._sections, *makers, "name", "description", "duration", "commands", "paths")
         if "blocks" in content:
@@ -218,7 +218,7 @@ class _Loader:
             self._values.names[name] = result
 
     def _count(self, key: str, extra: int = 0) -> None:
-        """Raise a ModelError if ``extra`` more calls would exceed the maximum number of calls per file."""
+        """Raise a ModelError if ``extra`` further calls exceed the maximum number of calls per file."""
         if self._calls + extra > _MAX_CALLS:
             raise validate.fail(key, f"makes more than {_MAX_CALLS} calls", "give smaller loops")
 
@@ -288,7 +288,7 @@ class _Loader:
         self._builder.add_diagram(files.from_layout(Diagram, item, self._name))
 
     def _evaluate_expressions(self, content: Any) -> None:
-        """Replace expressions in a diagram by their values, but keep the line numbers of the entries."""
+        """Replace the expressions in a diagram by their values. The entries keep their line numbers."""
         for key in content if isinstance(content, dict) else range(len(content)) if isinstance(content, list) else ():
             if isinstance(content[key], str) and content[key].startswith("="):
                 with _located_errors(content, key):
@@ -322,7 +322,7 @@ class _Loader:
         return self._values.call(cls.__name__, cls, content, first=0)
 
     def _schedule(self, content: dict[str, Any]) -> Callable[[Any, float], None] | None:
-        """Return the schedule that the sections ``commands`` and ``paths`` define, or None."""
+        """Return the schedule from the sections ``commands`` and ``paths``, or None without these sections."""
         writers: list[Callable[[Any, float], None]] = []
         makers: tuple[tuple[str, Any, Any], ...] = (("commands", Schedule, drive), ("paths", CommandPath, follow_paths))
         for key, kind, make in makers:
@@ -359,7 +359,7 @@ def _texts(content: Any) -> list[Any]:
 
 @contextmanager
 def _located_errors(content: Any, key: Any, prefix: str = "") -> Iterator[None]:
-    """Add the line number of the entry ``content[key]`` to errors that the ``with`` block raises."""
+    """Add the line number of the entry ``content[key]`` to errors in the ``with`` block."""
     try:
         yield
     except GpusimError as error:

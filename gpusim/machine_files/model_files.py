@@ -1,4 +1,4 @@
-"""Read model files of other programs. The suffix selects the importer."""
+"""Reader of model files of other programs. The suffix selects the importer."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def machine_schema() -> dict[str, Any]:
 
 
 def _call(function: Callable[..., Any], first: int) -> dict[str, Any]:
-    """Return the schema of a mapping of arguments."""
+    """Return the schema of a function's arguments."""
     docs = argument_docs(inspect.getdoc(function) or "")
     parameters = dict(list(inspect.signature(function).parameters.items())[first:])
     named = {key: p for key, p in parameters.items() if p.kind is not p.VAR_KEYWORD}

@@ -1,4 +1,4 @@
-"""Convert machine-file values to arguments of builder methods: labels to indices, mappings to objects."""
+"""Conversion of values in machine files to arguments of builder methods: labels to indices, mappings to objects."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def records_of(annotation: Any) -> list[str]:
 
 
 def space_of(name: str, annotation: Any) -> str | None:
-    """Return the element type ("body", "joint", ...) whose labels an argument accepts, or None for other arguments."""
+    """Return the element type ("body", "joint", ...) of an argument that is a label, or None for other arguments."""
     names = names_of(annotation)
     return _SPACES.get(name, "actuator") if "int" in names and "str" not in names else None
 
 
 class Values:
-    """Converter for the values of one file.
+    """Converter of values in one machine file.
 
     Attributes:
         builder: builder that contains the labeled elements.
-        names: dict from names to values, results of calls, and loop variables.
+        names: dict from names to values, to results of calls, and to loop variables.
         folder: folder of the machine file.
     """
 
@@ -99,7 +99,7 @@ class Values:
 
         Args:
             value: value in the file.
-            name: name of the argument. The name determines the element type of a label.
+            name: name of the argument, which determines the element type of a label.
             annotation: type annotation of the argument.
 
         Raises:
@@ -151,7 +151,7 @@ class Values:
         """Convert a mapping to a transform. The rotation is a quaternion xyzw, rpy, or axis and angle (rad).
 
         Raises:
-            ModelError: the mapping has two rotations, or an axis without an angle.
+            ModelError: the mapping specifies two rotations, or an axis without an angle.
             UnknownNameError: a key is unknown.
         """
         if not isinstance(value, dict):
@@ -182,8 +182,8 @@ class Values:
         Args:
             name: name of the function for messages.
             function: function to call.
-            given: dict of arguments by name, or None without arguments.
-            first: number of leading builder arguments: 1 if the builder is the first argument, else 0.
+            given: arguments by name, or None for no arguments.
+            first: 1 if the first argument is the builder, else 0.
 
         Raises:
             ModelError: an argument is unknown or missing, or breaks a rule.
@@ -238,6 +238,6 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return the error with a text prefix and a line number. An error with a line number keeps this number."""
+    """Return the error with a text prefix and a line number. A line number that the error already has is kept."""
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

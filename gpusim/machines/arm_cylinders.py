@@ -45,10 +45,9 @@ class Spool:
     Attributes:
         flow: flow (m3/s) from the pump through the fully open spool, at the pressure drop ``drop``.
         drop: pressure drop (Pa) at which ``flow`` applies.
-        drain: flow gain of the openings to the tank divided by the flow gain of the openings from the pump. ``drain``
-            also scales the flow gain of holding valves. A cylinder with a thick rod can return more oil than it
-            receives. For a thick rod, set ``drain`` to the area of the piston divided by the area of the ring around
-            the rod.
+        drain: flow gain to the tank divided by the flow gain from the pump. ``drain`` also scales the flow gain of
+            holding valves. For a thick rod, set ``drain`` to piston area / rod-side area, since the cylinder returns
+            more oil than it receives when it retracts.
         compensated: if True, the flow depends only on the command, not on the load. The pump must supply the load
             pressure plus ``drop``.
         frequency: natural frequency (rad/s) of the spool.
@@ -90,7 +89,8 @@ class Drive:
         label: label of the valve's command.
         index: actuator index of the cylinder or motor.
         node_a, node_b: nodes of the cylinder's two chambers, or of the motor's two sides.
-        port_a, port_b: nodes at the two ports of the spool valve. A holding valve is between a port and a chamber.
+        port_a, port_b: nodes at the two ports of the spool valve. A holding valve, if any, connects a port to a
+            chamber.
         valve: index of the valve.
     """
 
@@ -109,9 +109,9 @@ class ArmCylinder:
 
     Attributes:
         label: label of the valve's command.
-        start, end: part that carries the barrel, and part that carries the rod, such as "base" and "boom".
-        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, each in the frame of its part. For the base,
-            use the arm's frame.
+        start, end: names of the parts that carry the barrel and the rod, such as "base" and "boom".
+        pins: positions (x, z) (m) of the pins on ``start`` and ``end``, each in the frame of its part. The frame of the
+            base is the arm's frame.
         bore, rod: diameters (m) of the bore and the rod.
         stroke: stroke (m) of the piston.
         spool: the spool valve.
@@ -121,7 +121,8 @@ class ArmCylinder:
         relief: opening pressure (Pa) of the relief valves. The relief valves pass the spool's full flow at ``relief`` +
             2e6 Pa. With ``relief=None``, the drive has neither relief valves nor anticavitation valves.
         back_pressure: initial pressure (Pa) of the unloaded chamber.
-        viscous_friction, dry_friction, piston_mass: friction (N s/m and N) and mass (kg) of the piston.
+        viscous_friction, dry_friction, piston_mass: viscous friction (N s/m), dry friction (N) and mass (kg) of the
+            piston.
         dead_volume: minimum volume (m3) of each chamber.
     """
 
@@ -144,7 +145,7 @@ class ArmCylinder:
     dead_volume: float = 2e-4
 
     def areas(self, element: str) -> tuple[float, float]:
-        """Return the area of the piston and the area of the ring around the rod (m2)."""
+        """Return the piston area and the rod-side area (m2)."""
         return piston_areas(element, self.bore, self.rod)
 
     def lowering(
@@ -154,14 +155,14 @@ class ArmCylinder:
 
         The docstring of ``holding.py`` contains the equations.
 
-        This assumes that the pump has enough flow and power, and that the relief valves stay closed.
+        The method assumes that the pump has enough flow and power, and that the relief valves stay closed.
 
         Args:
             force: force (N) of the load, positive if the load pressurizes the chamber with the holding valve.
             command: command of the spool, 0 to 1.
             line_pressure: pressure (Pa) at the spool's inlet. Default for a compensated spool: the minimum pressure at
-                which the cylinder reaches the commanded speed. A pump with ``control="pressure"`` supplies at least its
-                cut-off pressure minus ``band``, except at full flow.
+                which the cylinder reaches the commanded speed. Below full flow, a pump with ``control="pressure"``
+                supplies at least its cut-off pressure minus ``band``.
             return_pressure: pressure (Pa) of the line to the tank, as in ``add_power_pack``.
 
         Returns:
@@ -221,7 +222,7 @@ def spool_of(element: str, spool: Any) -> Spool:
 
 
 def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
-    """Return the area of the piston and the area of the ring around the rod (m2) for two diameters (m)."""
+    """Return the piston area and the rod-side area (m2) for two diameters (m)."""
     big, small = validate.positive(element, "bore", bore), validate.positive(element, "rod", rod)
     if small >= big:
         raise validate.fail(element, f"rod = {small:g} is not below bore = {big:g}", "give a thinner rod")
@@ -231,7 +232,7 @@ def piston_areas(element: str, bore: Any, rod: Any) -> tuple[float, float]:
 def holding_pressures(force: float, areas: tuple[float, float], back_pressure: float) -> tuple[float, float]:
     """Return the pressures (Pa) of both chambers that produce a cylinder force (N).
 
-    The unloaded chamber has ``back_pressure``.
+    The pressure of the unloaded chamber is ``back_pressure``.
     """
     neutral_force = back_pressure * (areas[0] - areas[1])
     if force >= neutral_force:
@@ -265,8 +266,8 @@ def add_power_pack(
         label_prefix: prefix of the labels.
 
     Raises:
-        ModelError: a number is invalid. Later, ``finalize`` raises a ModelError if the circuit has neither a cylinder
-            nor a motor.
+        ModelError: a number is invalid. ``finalize`` also raises a ModelError if the circuit has no cylinder and no
+            motor.
     """
     element = f"power pack '{label_prefix}'" if label_prefix else "power pack"
     max_pressure, max_flow = validate.positive(element, "pressure", pressure), validate.positive(element, "flow", flow)
@@ -295,18 +296,18 @@ def add_arm_cylinders(
 ) -> dict[str, Drive]:
     """Add all cylinders of an arm to a circuit. The initial pressures hold the arm in its initial pose.
 
-    Add the links and linkages before the cylinders, because the pressures come from ``arm.static(forces=...)``.
+    Add all links and linkages before the cylinders, since ``arm.static(forces=...)`` gives the pressures.
 
     Args:
         b: the builder.
         arm: from ``add_boom_arm``.
         pack: from ``add_power_pack``.
         cylinders: the cylinders, at least one for each hinge.
-        hold: if False, the initial pressure of each chamber is the back pressure of its cylinder.
+        hold: if False, both chambers of each cylinder start at ``ArmCylinder.back_pressure``.
         forces: initial loads in addition to the arm's weight, in the format of ``arm.static``.
 
     Returns:
-        The drives by label.
+        A dict: label -> drive.
 
     Raises:
         ModelError: a number is invalid, a cylinder cannot reach the initial pose, or a hinge has no cylinder.
@@ -344,7 +345,7 @@ def add_arm_cylinders(
 
 
 def _add_ram(arm: BoomArm, c: ArmCylinder) -> float:
-    """Check a cylinder, add it to the analytic model, and return the distance (m) between its pins at zero stroke."""
+    """Check a cylinder, add it to the analytic model, and return its pin distance (m) with the rod fully retracted."""
     element = f"cylinder '{arm.label_prefix}{c.label}'"
     for name in (c.start, c.end):
         arm.part(name)
@@ -397,15 +398,15 @@ def add_hydraulic_drive(
         b: the builder.
         pack: from ``add_power_pack``.
         joint: joint that the motor drives, such as the joint of a swing, a sprocket or a wheel.
-        displacement: oil volume (m3) per rad of the joint, including gears.
+        displacement: oil volume (m3) per rad of joint rotation, including gears.
         spool: the spool valve. Command 1 rotates the joint forward.
         label: label of the valve's command.
         relief: pressure difference (Pa) between the ports at which the relief valves open. The relief valves pass the
             spool's full flow at ``relief`` + 2e6 Pa. With ``relief=None``, the drive has neither relief valves nor
             anticavitation valves.
         brake_torque: torque (N m) of the brake if ``sim.control["<label>_motor"] = 1``.
-        leakage: leakage flow per pressure difference of the ports, m3/s/Pa.
-        viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, converted to the
+        leakage: leakage flow per pressure difference between the ports, m3/s/Pa.
+        viscous_friction, rotor_inertia: viscous friction (N m s/rad) and inertia (kg m2) of the rotor, reflected to the
             joint.
         volume: oil volume (m3) of each side of the motor.
         back_pressure: initial pressure (Pa) on both sides of the motor.
@@ -436,7 +437,7 @@ def add_drive_valves(
 
     Args:
         pack: the circuit.
-        consumer: cylinder or motor, as the circuit's ``add_cylinder`` or ``add_motor`` returns it.
+        consumer: cylinder or motor, from the circuit's ``add_cylinder`` or ``add_motor``.
         label: label of the spool's command.
         spool: the spool valve.
         relief: opening pressure (Pa) of the relief valves. The relief valves pass the spool's full flow at ``relief`` +

@@ -42,7 +42,7 @@ SAMPLES = 65
 
 @dataclass(frozen=True)
 class Link:
-    """A link of an arm: a box-shaped bar that starts at its hinge and extends along x.
+    """A link of an arm, modeled as a box-shaped bar from its hinge along x.
 
     Attributes:
         label: name of the link in the arm.
@@ -50,11 +50,11 @@ class Link:
         mass: mass (kg).
         pose: initial angle (rad) relative to the previous link, or to the arm's x axis for the first link.
         limits: minimum and maximum of the angle (rad) relative to the previous link.
-        height, width: thickness (m) of the bar in the arm's plane, and perpendicular to this plane.
+        height, width: size (m) of the bar's cross-section, in the arm's plane and perpendicular to the plane.
         com: center of mass (x, z) (m) in the link's frame (default: the center of the bar).
         inertia: inertia (kg m2) about the center of mass, as in ``add_body`` (default: the inertia of the bar).
         color: color for drawing.
-        picture: if True, the viewer draws the bar. If False, the viewer draws the body's shapes.
+        picture: True draws the bar. False draws the body's shapes.
     """
 
     label: str
@@ -129,12 +129,12 @@ class BoomArm(NamesMoved):
     def static(
         self, angles: Mapping[str, float] | None = None, forces: Sequence[PointForce | tuple[Any, Any, Any]] = ()
     ) -> ArmStatic:
-        """Compute the cylinder forces that balance ``forces`` and the weights of all parts, by virtual work.
+        """Compute the cylinder forces that balance ``forces`` and the weights of all parts (virtual work).
 
         Args:
             angles: dict from link names to joint angles (rad), zero by default.
-            forces: forces as tuples (part name, point, force), with the point (x, z) (m) in the part's frame and the
-                force (x, z) (N) in the arm's frame.
+            forces: tuples (part name, point, force). The point (x, z) (m) is in the part's frame. The force (x, z) (N)
+                is in the arm's frame.
 
         Raises:
             ModelError: a part does not exist, a hinge has no cylinder, or a linkage cannot reach the pose.
@@ -202,10 +202,10 @@ def add_boom_arm(
     Args:
         b: the builder.
         base: body index, -1 for the world.
-        at: position (m) of the first hinge in the base's frame. If you give a Transform, its x and z axes span the
-            arm's plane.
+        at: position (m) of the first hinge in the base's frame. For a Transform, its x and z axes span the arm's plane.
         links: the links in order, from the base to the tip.
-        label_prefix: prefix of the labels of bodies and joints, followed by the name of the link.
+        label_prefix: prefix of all labels. The body and the joint of a link have the label ``label_prefix`` + name of
+            the link.
 
     Returns:
         The arm, which you can pass to ``add_bucket_linkage`` and ``add_arm_cylinders``.
@@ -246,21 +246,21 @@ def add_bucket_linkage(
     stick: str | None = None,
     below: bool = False,
 ) -> None:
-    """Add a bucket at the end of the stick (a link of the arm), with a four-bar linkage (rocker and link).
+    """Add a bucket to the stick of an arm, and the four-bar linkage that moves the bucket.
 
-    A planar pin closes the loop without redundant constraints. The new parts of the arm are the bucket, "rocker" and
-    "link". For a second bucket, the names of rocker and link start with the bucket's name.
+    A planar pin closes the loop without redundant constraints. The arm gets the new parts ``bucket.label``, "rocker"
+    and "link". For a second bucket, the names of rocker and link start with the bucket's name.
 
     Args:
         b: the builder.
         arm: from ``add_boom_arm``.
-        bucket: the bucket, whose hinge is at the end of the stick.
+        bucket: the bucket. Its hinge is at the end of the stick.
         at: position of the rocker's hinge, (x, z) (m) in the stick's frame, or only x.
         ear: position of the link's pin on the bucket, (x, z) (m) in the bucket's frame.
         rocker, link: lengths (m) of the rocker and the link.
         rocker_mass, link_mass: masses (kg) of the rocker and the link.
         stick: name of the arm's link that carries the bucket (default: the last link).
-        below: if True, the pin between rocker and link is below the stick (-z), else above the stick.
+        below: True if the pin between rocker and link is below the stick (-z), False if it is above.
 
     Raises:
         ModelError: a number is invalid, or the loop does not close at every angle within the bucket's limits.
@@ -299,7 +299,7 @@ def add_bucket_linkage(
 
 
 def _linkage_side(arm: BoomArm, carrier: str, pivot: complex, bucket: Link, ear: complex, below: bool) -> float:
-    """Return 1 if the pin between rocker and link is initially left of the line from ``pivot`` to ``ear``, else -1."""
+    """Return 1 if the pin between rocker and link is left of the line from ``pivot`` to ``ear``, else -1."""
     end = arm.links[carrier].length + cmath.exp(1j * bucket.pose) * ear
     upper = 1.0 if (end - pivot).real >= 0.0 else -1.0
     return -upper if below else upper
@@ -328,7 +328,7 @@ def _check_loop(element: str, loop: FourBar, length: float, bucket: Link) -> Non
 
 
 def _add_link(b: ModelBuilder, arm: BoomArm, link: Link, parent: str, end: complex) -> None:
-    """Add a link whose hinge is at the point ``end`` of the link ``parent``."""
+    """Add a link. Its hinge is at the point ``end`` of the link ``parent``."""
     if link.label in arm.bodies:
         raise validate.fail(arm.element, f"has two parts '{link.label}'", "give each link a different label")
     arm.mechanism.hinges.append(Hinged(link.label, parent, end, link.pose))

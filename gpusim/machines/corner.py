@@ -1,4 +1,4 @@
-"""Code that all suspensions share: checks of parameters, and functions that add bodies, joints and springs."""
+"""Common code of the suspensions: checks of parameters, and functions that add bodies, joints and springs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Springs = Coil | TorsionBar | Sequence[Coil | TorsionBar]
 
 @dataclass(frozen=True)
 class Plan:
-    """Checked springs and limits of a suspension, which are not yet in the builder.
+    """Checked springs and limits of a suspension, before they are added to the builder.
 
     Attributes:
         linkage: analytic model of the mechanism.
         springs: the springs, with their parts and preloads.
-        laws: the springs, converted for the analytic model.
+        laws: the springs of the analytic model (``linkage.Spring``).
         limits: minimum and maximum of the suspension's coordinate.
     """
 
@@ -39,7 +39,7 @@ class Plan:
 
 
 class Corner:
-    """Converter that adds a suspension's parts to the builder, and converts points and axes to the world frame.
+    """Helper that adds a suspension's parts to the builder, and converts points and axes to the world frame.
 
     Args:
         b: the builder.
@@ -81,7 +81,7 @@ class Corner:
         return self.frame.apply(self.flip @ point)
 
     def body(self, name: str, solid: Solid, origin: Array | None) -> int:
-        """Add a body whose frame has the corner's axes and the origin ``origin`` (default: the center of mass)."""
+        """Add a body. Its frame has the corner's axes and the origin ``origin`` (default: the center of mass)."""
         position = solid.com if origin is None else origin
         inertia = self.flip @ solid.inertia @ self.flip
         pose = Transform(self.point(position), self.frame.rotation)
@@ -115,9 +115,8 @@ class Corner:
         """Add a joint at a point. The parent index -1 means the chassis.
 
         Args:
-            axis: axis in the corner's frame. ``mirror`` negates the y component of the axis. For a rotation, ``mirror``
-                also reverses the direction of the axis.
-            travel: if True, the joint is a slide along the axis, else a rotation.
+            axis: axis in the corner's frame, before mirroring. ``mirror`` negates y, and reverses axes of rotation.
+            travel: True for a slide along the axis, False for a rotation about the axis.
             limits: limits of the joint's coordinates.
             second: second axis of a universal joint.
         """
@@ -133,7 +132,7 @@ class Corner:
         return int(add(host, child, at=frame, label=f"{self.label}_{name}", **options))
 
     def steering(self, tie_rod: TieRod | None, kingpin: Callable[[Moves], tuple[Array, Array]]) -> Steering | None:
-        """Return the analytic model of the tie rod and the kingpin, or None without a tie rod."""
+        """Return the analytic model of tie rod and kingpin, or None without a tie rod."""
         if tie_rod is None:
             return None
         if not isinstance(tie_rod, TieRod):
@@ -181,7 +180,7 @@ class Corner:
         return Plan(linkage, tuple(springs), tuple(laws), (limits[0], limits[1]))
 
     def _checked(self, spring: Any, parts: tuple[str, ...], hinged: bool) -> Coil | TorsionBar:
-        """Check a spring. If the field ``on`` is None, set it to the first part in ``parts``."""
+        """Return the checked spring. Its default ``on`` is the first part in ``parts``."""
         if isinstance(spring, TorsionBar) and not hinged:
             raise validate.fail(self.element, "a torsion bar needs a hinge, and a pillar has none", "give a Coil")
         if not isinstance(spring, Coil | TorsionBar):

@@ -1,7 +1,8 @@
 """Holding valves, and an analytic model of a cylinder that lowers a load through a holding valve.
 
-The load is a force L that moves at the constant speed u. c is the viscous friction. Chamber k carries the load, and the
-spool feeds the opposite chamber o. Chamber i has the area S_i, the pressure p_i and the flow Q_i:
+A constant force L moves the piston at the constant speed u. c is the viscous friction. Chamber k carries the load. The
+spool feeds the opposite chamber o. p_hose is the pressure between the holding valve and the spool. Chamber i has the
+area S_i, the pressure p_i and the flow Q_i:
 
     S_k p_k = L - c u + S_o p_o        Q_k = S_k u = y K sqrt(p_k - p_hose) = s K_drain sqrt(p_hose - p_return)
     y = (p_k + R p_o - p_set)/range    Q_o = S_o u = s K_supply sqrt(p_pump - p_o)
@@ -60,7 +61,7 @@ class HoldingValve:
         pressure: chamber pressure (Pa) at which the valve starts to open without pilot pressure. ``pressure`` must
             exceed the chamber pressure under every load.
         chamber: chamber to which the valve is attached, "a" or "b".
-        pilot_ratio: factor R of the pilot pressure p_o in the equation of the opening y (see ``holding.py``).
+        pilot_ratio: factor R of the pilot pressure in the equation of the valve opening (see ``holding.py``).
         opening_range: pressure rise (Pa) from the start of opening to the full opening.
         pilot_time: time constant (s) of the pilot pressure, or 0 for no delay.
         time_constant: time constant (s) of the poppet.
@@ -121,7 +122,8 @@ class Balance:
         areas: piston areas (m2) of the loaded chamber and of the opposite chamber.
         load: force (N) of the load.
         viscous: viscous friction (N s/m).
-        supply, drain, poppet: gains (m3/s/sqrt(Pa)) s K_supply and s K_drain of the spool, and K of the holding valve.
+        supply, drain: gains s K_supply and s K_drain of the spool, m3/s/sqrt(Pa).
+        poppet: gain K of the holding valve, m3/s/sqrt(Pa).
         return_pressure: pressure (Pa) of the line to the tank.
     """
 
@@ -154,7 +156,7 @@ class Balance:
         return loaded_pressure(high), high, high + orifice_drop(self.supply, self.areas[1] * speed)
 
     def speed(self, max_speed: float, pump: float) -> float:
-        """Return the speed (m/s) that the pump pressure ``pump`` (Pa) allows, limited to ``max_speed``."""
+        """Return the speed (m/s) at the pump pressure ``pump`` (Pa), at most ``max_speed``."""
         if self.pressures(max_speed)[2] <= pump:
             return max_speed
         low, high = 0.0, max_speed

@@ -6,8 +6,8 @@ respect to q). At a constant wheel height, the chassis oscillates with stiffness
 
     k = V'' - F z'',   m = sum of m_i |x_i' - z'|^2 + w_i' I_i w_i' + m_sprung z'^2,   c = sum of c_j l_j'^2
 
-Part i has the mass m_i, the center x_i, the rotation w_i and the inertia I_i. Damper j has the coefficient c_j and the
-length l_j.
+Part i has the mass m_i, the center of mass x_i, the rotation vector w_i and the inertia I_i. Damper j has the
+coefficient c_j and the length l_j. m_sprung is the chassis mass that the wheel carries.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ IDENTITY = Move(np.eye(3), np.zeros(3))
 
 
 def rotation_about(axis: Array, angle: float, point: Array) -> Move:
-    """Return the displacement of a rotation about the unit axis ``axis`` through ``point``."""
+    """Return the displacement for a rotation about the unit axis ``axis`` through ``point``."""
     matrix = rotations.matrix_from_quaternion(rotations.quaternion_from_rotation_vector(axis * angle))
     return Move(matrix, point - matrix @ point)
 
@@ -70,7 +70,7 @@ class Steering:
     outer: Array
 
     def move(self, moves: Moves, rack: Array) -> tuple[float, Move]:
-        """Return the steering angle (rad) and displacement of the hub for which the tie rod keeps its length."""
+        """Return the steering angle (rad) and the displacement of the hub. The tie rod keeps its length."""
         point, axis, center, across = self._arm(moves)
         radius = np.cross(across, axis)
         offset, length = center - self.inner - rack, self.outer - self.inner
@@ -92,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return kingpin point p, direction k, the projection of the rod end on the kingpin, and k x (rod end - p)."""
+        """Return a kingpin point p, the direction k, the rod end r projected onto the kingpin, and k x (r - p)."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point
@@ -106,7 +106,7 @@ class Spring:
     The ``value`` of a coil is its length. The ``value`` of a torsion bar is -1 times the hinge angle.
 
     Attributes:
-        value: function from the suspension's coordinate and all parts' displacements to the spring's value (m or rad).
+        value: function (coordinate of the suspension, displacements of all parts) -> value of the spring (m or rad).
         stiffness: stiffness (N/m or N m/rad).
         rest: value at zero force (m or rad).
         damping: mean of the damping in bound and in rebound.
@@ -135,11 +135,10 @@ class Static:
     Attributes:
         load: upward force (N) on the wheel's center. If the wheel is a separate body, the load is the ground force
             minus the wheel's weight.
-        coordinate: coordinate (rad or m) of the joint ``travel``.
+        coordinate: coordinate (rad or m) of the suspension.
         travel: upward displacement (m) of the wheel's center relative to the chassis, from the initial position.
         wheel_rate: derivative of the load with respect to ``travel`` (N/m).
-        lengths: ``Spring.value`` of each spring. The value of a coil is its length (m). The value of a torsion bar is
-            -1 times the hinge angle (rad).
+        lengths: ``Spring.value`` of each spring (m or rad).
         motion_ratios: derivatives of ``lengths`` with respect to ``travel``.
         frequency: undamped heave frequency (Hz) of the chassis on a wheel at constant height.
         damping_ratio: damping ratio of the heave, with the mean of bound and rebound damping.
@@ -167,8 +166,8 @@ class Linkage:
         center: initial position of the wheel's center.
         gravity: gravitational acceleration (m/s2).
         steering: tie rod and kingpin, or None if the hub does not steer.
-        follow: function from the displacements of all parts to a dict with the displacements of parts that the steered
-            hub moves.
+        follow: function from the displacements of all parts to the displacements of the parts that the steered hub
+            moves.
     """
 
     element: str
@@ -249,8 +248,8 @@ class Linkage:
         """Compute the static equilibrium under a load.
 
         Raises:
-            ModelError: the load is less than the weight of the parts or presses the suspension onto a stop, or no
-                stable equilibrium exists.
+            ModelError: the load is less than the weight of the parts, the load presses the suspension onto a stop, or
+                no equilibrium is stable.
         """
         sprung = self.sprung(load)
 
@@ -284,7 +283,7 @@ class Linkage:
         )
 
     def _equilibrium(self, balance: Callable[[float], float], load: float, limits: tuple[float, float]) -> float:
-        """Return the coordinate nearest to zero at which the springs balance the load."""
+        """Return the coordinate of the equilibrium that is nearest to the initial pose."""
         start = balance(0.0)
         step = -math.copysign(0.01, start)
         stop, last, value = limits[0] if start > 0.0 else limits[1], 0.0, start
@@ -306,7 +305,7 @@ class Linkage:
         return 0.0 if last == 0.0 else float(brentq(balance, before, last, xtol=1e-13))
 
     def mass(self, q: float, dz: float) -> float:
-        """Return the generalized mass (kg m2 or kg) of the parts, if the wheel's center keeps its height."""
+        """Return the generalized mass (kg m2 or kg) of the parts for a wheel at constant height. ``dz`` is dz/dq."""
         total, (after, before) = 0.0, (self.moves(q + STEP), self.moves(q - STEP))
         for name, part in self.solids.items():
             rate = (after[name](part.com) - before[name](part.com)) / (2.0 * STEP) - dz * UP
@@ -317,7 +316,7 @@ class Linkage:
         return total
 
     def check(self) -> None:
-        """Raise a ModelError if the tie rod cannot steer the hub, or the wheel cannot rise, near the initial pose."""
+        """Check that, near the initial pose, the tie rod can steer the hub and the wheel can rise."""
         if self.steering is not None and self.steering.leverage(self.closing(0.0)) < 0.1:
             rule = "the tie rod and its steering arm are in line, so the tie rod does not steer the hub"
             raise validate.fail(self.element, rule, "move its inner or outer end aside")
@@ -355,16 +354,16 @@ def hinge(element: str, axis: Array, inner: Array, point: Array, name: str) -> A
 
 
 def rocker(axis: Array, center: Array, start: Array, initial: Array, moved: Array) -> float:
-    """Return the crank's rotation (rad) if the far end of its rod moves from ``initial`` to ``moved``.
+    """Return the crank's rotation (rad) that moves the far end of its rod from ``initial`` to ``moved``.
 
     Args:
         axis: axis of the crank, a unit vector.
         center: point on the axis.
-        start: initial position of the crank's end.
-        initial, moved: initial position and new position of the rod's other end.
+        start: initial position of the pin between crank and rod.
+        initial, moved: initial position and new position of the rod's far end.
 
     Raises:
-        Unreachable: the new position is too far from the crank, or too close to it.
+        Unreachable: the new position is too far from the crank or too close to the crank.
     """
     across = np.eye(3) - np.outer(axis, axis)
     crank, rod, diagonal = across @ (start - center), across @ (initial - start), across @ (moved - center)
@@ -378,5 +377,5 @@ def rocker(axis: Array, center: Array, start: Array, initial: Array, moved: Arra
 
 
 def angle_between(axis: Array, first: Array, second: Array) -> float:
-    """Return the signed angle (rad) from ``first`` to ``second`` about a unit axis, after projection along the axis."""
+    """Return the signed angle (rad) from ``first`` to ``second`` about a unit axis, seen along the axis."""
     return math.atan2(float(axis @ np.cross(first, second)), float(first @ second - (axis @ first) * (axis @ second)))

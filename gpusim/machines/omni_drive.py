@@ -21,7 +21,7 @@ class OmniDrive:
     """Tendons of a platform, from :func:`add_omni_drive`.
 
     Attributes:
-        forward, left: tendons whose rates are the platform's velocities (m/s) along its x and y axes, without slip.
+        forward, left: tendons. Without slip, their rates are the platform's velocities (m/s) along its x and y axes.
         turn: tendon whose rate is the platform's yaw rate (rad/s).
     """
 

@@ -1,4 +1,4 @@
-"""Omni and mecanum wheels: a hub with free rollers whose outer sides form one circle."""
+"""Omni and mecanum wheels: a hub with free rollers. The outer sides of the rollers form one circle."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OmniWheel:
         bearings: joint indices of the rollers, in the order of ``rollers``.
         xform: pose of the wheel's frame in the platform's frame.
         radius, roller_angle: as passed to ``add_omni_wheel`` (m and rad).
-        reach: half of the angle (rad) by which the wheel rotates while one roller carries the load.
+        reach: half of the angle (rad) of wheel rotation during which one roller carries the load.
     """
 
     hub: int
@@ -47,8 +47,7 @@ class OmniWheel:
     def ideal(self, velocity: Vector) -> float:
         """Return the hub speed (rad/s) for a platform motion, if the rollers are massless and do not slip.
 
-        At constant speed, a mecanum wheel moves sideways with a small ripple. The returned speed is the mean over the
-        time in which one roller touches the ground.
+        The speed of a mecanum wheel has a small ripple with the period of one roller. The result is the mean speed.
 
         Args:
             velocity: velocity of the platform's origin along the platform's x and y axes (m/s), and the yaw rate
@@ -77,21 +76,21 @@ def add_omni_wheel(
     material: Material | None = None,
     color: Any = None,
 ) -> OmniWheel:
-    """Add a wheel of free rollers: a hub on a hinge, and barrels on hinges around the hub.
+    """Add a wheel with free rollers: a hub on a hinge, and barrel-shaped rollers on hinges around the hub.
 
-    With ``gap=0``, the ends of neighboring rollers meet on the wheel's circle, and the hub of an omni wheel keeps the
-    height ``radius``. The arc of a mecanum roller deviates from the ideal profile by up to 33 um for a wheel of 0.1 m
-    with eight rollers.
+    With ``gap=0``, the ends of neighboring rollers meet on the wheel's circle. The center of an omni wheel then stays
+    at the height ``radius``. The profile of a mecanum roller is an arc, which approximates the ideal profile (error 33
+    um for a wheel of 0.1 m with eight rollers).
 
     Args:
         builder: builder that contains the platform.
         platform: body index, -1 for the world.
         xform: pose of the wheel's frame in the platform's frame. The wheel rolls along x and rotates about y, and z is
             up.
-        radius: radius (m) of the wheel's circle, which contains the outer sides of the rollers.
-        rollers: number of rollers. The thinner the rollers, the more rollers the wheel needs.
+        radius: radius (m) of the circle through the outer sides of the rollers.
+        rollers: number of rollers. Thinner rollers require more rollers.
         roller_radius: radius (m) of a roller at its center, less than half of ``radius``.
-        roller_mass: mass (kg) of each roller (uniform density), such as 1e-5 of the machine's mass.
+        roller_mass: mass (kg) of each roller (uniform density). Example: 1e-5 of the machine's mass.
         hub_mass: mass (kg) of the hub, a solid disk as thick as the rollers.
         label: prefix of the labels. For example, "fl" gives the bodies ``fl_hub`` and ``fl_roller0`` and the joint
             ``fl_spin``.

@@ -74,7 +74,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Coil:
-    """A coil spring with its damper, between a point on the chassis and a point on a part of the suspension.
+    """A coil spring with a damper, between the chassis and a part of the suspension.
 
     Attributes:
         top: upper end, a point on the chassis.
@@ -83,10 +83,10 @@ class Coil:
         damping: damping (N s/m) for both directions, or (bound, rebound).
         on: name of the suspension part to which the foot is attached. Default: the first allowed part (see the argument
             ``spring`` of the suspension).
-        load: upward force (N) on the wheel's center for which the initial pose is the equilibrium. This defines the
+        load: upward force (N) on the wheel's center at which the initial pose is an equilibrium. ``load`` defines the
             preload. If the wheel is a separate body (``add_wheel``), give the ground force minus the wheel's weight.
         preload: alternative to ``load``: initial force (N) that pushes the ends apart.
-        bump, droop: elastic stops for a short spring (bump) and for a long spring (droop).
+        bump, droop: elastic stops for the compressed spring (bump) and for the extended spring (droop).
     """
 
     top: Vector
@@ -102,7 +102,7 @@ class Coil:
 
 @dataclass(frozen=True)
 class TorsionBar:
-    """A torsion spring with its damper on the hinge of an arm.
+    """A torsion spring with a damper, on the hinge of an arm.
 
     Attributes:
         stiffness: stiffness (N m/rad).
@@ -122,8 +122,8 @@ class TieRod:
     """A tie rod between the hub and the chassis, or between the hub and a steering rack.
 
     Attributes:
-        inner: position of the end on the chassis or on the rack.
-        outer: position of the end on the hub.
+        inner: end on the chassis or on the rack.
+        outer: end on the hub.
         rack: body that carries the inner end, such as a steering rack. Default: the chassis.
     """
 

@@ -1,4 +1,4 @@
-"""Analytic model of an arm with parallel hinges: planar kinematics, and cylinder forces by virtual work.
+"""Analytic model of an arm with parallel hinges: planar kinematics, and static cylinder forces from virtual work.
 
 Points are complex numbers x + iz. In the arm's frame, point p of part k is at ``o_k + e_k p``, with |e_k| = 1. q are
 the hinge angles from the initial pose, positive from x towards z. L_k(q) are the lengths of the cylinders. V(q) is the
@@ -28,7 +28,7 @@ Point = tuple[float, float]
 
 
 class PointForce(NamedTuple):
-    """A force on a part: part name, point (x, z) (m) in the part's frame, force (x, z) (N) in the arm's frame."""
+    """A force on a part: part name, point (x, z) (m) in the part's frame, and force (x, z) (N) in the arm's frame."""
 
     part: str
     point: Point
@@ -56,7 +56,7 @@ class NotClosed(Exception):
 
 @dataclass(frozen=True)
 class Hinged:
-    """A link on a hinge: name of its parent, hinge position on the parent, and initial angle relative to the parent."""
+    """A link on a hinge. The hinge position and the initial angle are relative to the parent link."""
 
     name: str
     parent: str
@@ -95,10 +95,7 @@ class FourBar:
 
 @dataclass(frozen=True)
 class Ram:
-    """A hydraulic cylinder of the analytic model: the two parts that it connects, and its pin on each part.
-
-    The position of a pin is in the frame of the part.
-    """
+    """A hydraulic cylinder of the analytic model, with its two parts and the positions of its two pins."""
 
     name: str
     start: str
@@ -165,7 +162,7 @@ class Mechanism:
     def static(self, element: str, angles: Array, forces: Sequence[PointForce] = ()) -> ArmStatic:
         """Return the static forces of all cylinders.
 
-        If there are more cylinders than hinges, return the minimum-norm solution.
+        With more cylinders than hinges, return the minimum-norm solution.
         """
         lengths = self.lengths(self.poses(angles))
         levers, torques = self.slopes(angles, forces)

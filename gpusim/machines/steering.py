@@ -6,8 +6,8 @@ distance from the center of the unsteered axle to the turning center. R is posit
 
     cot(d) = R/L,   cot(left) = (R - T/2)/L,   cot(right) = (R + T/2)/L
 
-Angled steering arms (a trapezoid) meet Ackermann's condition exactly at one steering angle to each side. Parallel
-steering arms steer both wheels by the angle d.
+Angled steering arms (a trapezoid) meet Ackermann's condition exactly at one angle to the left and one to the right.
+Parallel steering arms steer both wheels by the angle d.
 """
 
 from __future__ import annotations
@@ -46,13 +46,12 @@ class SteeringRack:
     Attributes:
         label: label of the servo and the joint. The label of the body is ``<label>_rack``.
         rack: body index of the rack.
-        joint: slide of the rack. The joint coordinate is the rack's travel (m), which is positive if the wheels point
-            to the left.
+        joint: slide of the rack. The joint coordinate is the rack's travel (m). Positive travel steers to the left.
         servo: index of the servo. The servo's command is the travel (m) of the rack.
         travel: maximum travel (m) to either side.
         arm: length (m) of the steering arms, positive if they point backward.
-        wheelbase, half_track: wheelbase and half of the track (m) in Ackermann's condition. With parallel steering,
-            wheelbase is inf and half_track is 0.
+        wheelbase, half_track: wheelbase and half of the track (m) in Ackermann's condition (inf and 0 for parallel
+            steering).
         angle: angle (rad) of the bicycle model's front wheel at which the steering meets Ackermann's condition.
     """
 
@@ -67,15 +66,15 @@ class SteeringRack:
     angle: float
 
     def tie_rod(self, kingpin: Vector, inner: float) -> TieRod:
-        """Return a tie rod that you can pass to the suspension of one corner, as its argument ``tie_rod``.
+        """Return the argument ``tie_rod`` for the suspension of one corner.
 
         Args:
             kingpin: point (m) on the kingpin at the height of the tie rod, in the corner's frame.
             inner: y coordinate (m) of the tie rod's inner end in the corner's frame.
 
         Raises:
-            ModelError: no steering arm meets Ackermann's condition, or the rack's travel is too long for arm and tie
-                rod.
+            ModelError: no steering arm meets Ackermann's condition, or the rack's travel is too long for the steering
+                arm and the tie rod.
         """
         rod = lateral_tie_rod(kingpin, self.arm, inner, self.wheelbase, self.half_track, self.angle, self.rack)
         start, element = np.asarray(kingpin, float), f"steering rack '{self.label}'"
@@ -94,8 +93,8 @@ class SteeringRack:
 
         ``command`` is the travel (m) of the rack.
 
-        The headings are angles seen from above. For an inclined kingpin, the angle about the kingpin
-        (``Suspension.steering_angle``) is slightly larger.
+        The headings are angles seen from above. ``Suspension.steering_angle`` is the angle about the kingpin, which is
+        slightly larger for an inclined kingpin.
 
         Raises:
             ModelError: a tie rod is too short for the travel, or ``corners`` are not two suspensions with tie rods.
@@ -192,7 +191,7 @@ def add_steering_rack(
         label: label of the joint, the servo and the command.
 
     Raises:
-        ModelError: an argument is invalid, or ``mode="ackermann"`` without ``wheelbase`` or ``track``.
+        ModelError: an argument is invalid, or ``wheelbase`` or ``track`` is missing with ``mode="ackermann"``.
     """
     element = f"steering rack '{label}'"
     host = b.check_body(element, "chassis", chassis)
@@ -262,13 +261,15 @@ def add_trailer_hitch(
         tractor, trailer: body indices.
         at: position (m) of the hitch in the tractor's frame.
         kind: "ball" (free yaw, pitch and roll of the trailer) or "pin" (only yaw, about an upright bolt).
-        limit: maximum angle (rad) to either side: the total rotation angle of a ball, the yaw angle of a pin.
+        limit: maximum angle (rad) to either side. A ball limits the total rotation angle, and a pin limits the yaw
+            angle.
         damping: viscous damping (N m s/rad).
         friction: dry friction (N m).
         label: label of the joint.
 
     Raises:
-        ModelError: tractor and trailer are not two bodies, the kind is unknown, or a number is out of range.
+        ModelError: tractor and trailer are the same body, one is the world, the kind is unknown, or a number is out of
+            range.
     """
     element = f"trailer hitch '{label}'"
     front, rear = b.check_body(element, "tractor", tractor), b.check_body(element, "trailer", trailer)

@@ -1,4 +1,4 @@
-"""Suspensions of one wheel: functions that add bodies, joints, springs and a tie rod, and return a ``Suspension``.
+"""Suspensions of one wheel. The functions add bodies, joints, springs and a tie rod, and return a ``Suspension``.
 
 All points are in the corner's frame: x forward, y outward, z up. The frame's origin is at ``xform`` in the chassis.
 ``mirror=True`` inverts y, for the right side. On both sides, the coordinate of the joint ``travel`` is initially zero
@@ -41,10 +41,10 @@ class Suspension:
 
     Attributes:
         label: prefix of the labels of bodies, joints and actuators: ``<label>_<part>``.
-        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, its axes are
-            parallel to the corner's axes, but its y axis points left on both sides of the vehicle.
-        travel: joint whose first coordinate is the suspension's coordinate: initially zero, and increasing when the
-            wheel rises.
+        hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, its axes are x
+            forward, y left and z up on both sides of the vehicle.
+        travel: joint. Its first coordinate is the suspension's coordinate, which is initially zero and increases when
+            the wheel rises.
         limits: minimum and maximum of the suspension's coordinate.
         bodies: part name -> body index.
         springs: actuator indices of the springs, in the order of the argument ``spring``.
@@ -84,7 +84,7 @@ class Suspension:
         return self.linkage.coordinate(travel)
 
     def steering_angle(self, coordinate: float = 0.0, rack: float = 0.0) -> float:
-        """Return the steering angle (rad, positive to the left) for a leftward rack displacement ``rack`` (m)."""
+        """Return the steering angle (rad) for a rack displacement ``rack`` (m). Both are positive to the left."""
         steering, side = self.linkage.steering, -1.0 if self.mirror else 1.0
         if steering is None:
             return 0.0
@@ -112,7 +112,7 @@ def add_swing_axle(
         chassis: body index, -1 for the world.
         xform: pose of the corner's frame in the chassis.
         arm: the half axle.
-        hub: the wheel carrier. If you give no tie rod, hub and arm are one body.
+        hub: the wheel carrier. Without a tie rod, hub and arm are one body.
         spring: one spring or several. The foot of a coil is on the "arm" or the "hub".
         travel: minimum and maximum travel (m) of the wheel's center, limited by rigid stops.
         tie_rod: the tie rod. With a tie rod, the hub rotates about a kingpin.

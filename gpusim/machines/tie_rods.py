@@ -44,7 +44,8 @@ def lateral_tie_rod(
 
     With parallel steering, the arms are along x, and both wheels have equal angles. With Ackermann steering, the lines
     along both arms intersect near the center of the rear axle. Ackermann's condition is cot(outer) - cot(inner) =
-    track/wheelbase. The condition is exact at the steering angle ``angle``, and approximate at smaller angles.
+    track/wheelbase. The wheels meet the condition exactly at the steering angle ``angle``, and approximately at smaller
+    angles.
 
     Args:
         kingpin: point on the kingpin at the height of the tie rod, in the corner's frame.
@@ -96,7 +97,7 @@ def _rack(rod: TieRod, kingpin: Array, angle: float) -> float:
     """Return the rack position (m) at which the left wheel is rotated by ``angle`` (rad) about the upright kingpin.
 
     Raises:
-        Unreachable: the tie rod is too short, or tie rod and steering arm would pass through a straight line.
+        Unreachable: the tie rod is too short, or it would become collinear with the steering arm.
     """
     steering = Steering(lambda moves: (kingpin, UP), *rod.ends(ELEMENT))
     end = rotation_about(UP, angle, kingpin)(steering.outer)

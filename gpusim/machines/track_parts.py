@@ -19,7 +19,7 @@ GREASED = Material(friction=0.1)
 
 
 class Checked:
-    """Base class of track parts that can check their parameters."""
+    """Base class of track parts with checked parameters."""
 
     positive: ClassVar[tuple[str, ...]] = ()
     not_negative: ClassVar[tuple[str, ...]] = ()
@@ -43,7 +43,7 @@ class Checked:
 class Shoe(Checked):
     """A track link with its pad, modeled as a box.
 
-    The pins are half a pitch in front of and behind the box's center.
+    One pin is half a pitch in front of the box's center. The other pin is half a pitch behind the center.
 
     Attributes:
         size: length along the track, width and thickness (m).
@@ -91,7 +91,7 @@ class Sprocket(Wheel):
 
     Attributes:
         at: position of the center.
-        teeth: number of teeth, which is the number of shoes that a full circle around the sprocket would have.
+        teeth: number of teeth. A full circle around the sprocket would have ``teeth`` shoes.
         engage: "teeth" (teeth push the pins) or "friction" (the drum drives the track only by friction).
         play: clearance (m) between a pin and each of its two neighboring teeth.
         mass, width: mass (kg) and width (m).
@@ -110,11 +110,11 @@ class Sprocket(Wheel):
 
 @dataclass(frozen=True)
 class Idler(Wheel):
-    """The end wheel that a spring pushes away from the sprocket to tension the track.
+    """The tensioned end wheel. A spring pushes the idler away from the sprocket.
 
     Attributes:
-        at: requested position of the center. To close the track, the builder shifts the idler by up to one pitch, along
-            the line through both wheel centers.
+        at: requested position of the center. To close the track, the builder shifts the idler by up to one pitch away
+            from or towards the sprocket.
         radius: radius (m). Default: the radius of the sprocket's drum.
         tension: initial tension (N) of the track. The spring force is about twice the tension.
         stiffness: stiffness (N/m) of the spring.
@@ -164,10 +164,9 @@ class TorsionArm(Checked):
         length: distance (m) from the hinge to the wheel's center.
         stiffness: stiffness (N m/rad) of the torsion bar.
         damping: damping (N m s/rad).
-        load: force (N) of the shoes on the wheel for which the initial pose is the equilibrium. With ``load=0``, the
-            bar has no preload.
+        load: force (N) of the shoes on the wheel in the initial pose, which is then an equilibrium. With ``load=0``,
+            the bar has no preload.
         angle: angle (rad) between the forward direction and the line from the wheel up to the hinge, within +-1.47 rad.
-            The arm is a trailing arm.
         travel: minimum and maximum rotation (rad) from the initial pose, positive if the wheel rises.
         mass: mass (kg) of the arm, modeled as a bar.
     """

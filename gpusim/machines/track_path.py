@@ -1,7 +1,7 @@
 """Path of a track around its wheels: a closed polygon of equal links that touch the wheels without penetration.
 
-Points are (x, z) in the plane of the track. The links are in counterclockwise order. At the bottom of the track, they
-point along +x.
+Points are (x, z) in the plane of the track. The links are in counterclockwise order. At the bottom of the track, the
+links point along +x.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIN_GAIN = 0.5
 
 @dataclass(frozen=True)
 class Circle:
-    """A wheel: center (x, z) (m), and distance ``radius`` (m) from the center to the line of a link on the wheel."""
+    """A wheel as a circle with center (x, z) (m). Links on the wheel are tangent to the circle with ``radius`` (m)."""
 
     x: float
     z: float
@@ -35,8 +35,8 @@ class Path:
 
     Attributes:
         pins: positions (n + 1, 2) (m) of the pins. The last pin is equal to the first pin.
-        shift: shift (m) of the idler from the requested position along the tensioner's axis.
-        strands: unit vectors (2, 2) along the link before the idler and the link after the idler.
+        shift: shift (m) of the idler along the tensioner's axis, from the requested position.
+        strands: unit vectors (2, 2) along the last link before the idler and the first link after the idler.
         tooth: index of a pin that is on the sprocket.
     """
 
@@ -51,7 +51,7 @@ class Wheels:
     """The wheels inside the track.
 
     Attributes:
-        sprocket: the sprocket, whose ``radius`` is the apothem of the polygon of links.
+        sprocket: the sprocket. Its ``radius`` is the apothem of the polygon of links.
         idler: the idler at its requested position.
         others: road wheels and rollers.
         pitch: length (m) of a link.
@@ -114,10 +114,10 @@ def close(element: str, wheels: Wheels, shoes: int | None) -> Path:
 
 
 def gaps(path: Path, circle: Circle) -> tuple[float, float]:
-    """Return two gaps (m): from a wheel to the lower run of the track, and to the upper run.
+    """Return the gaps (m) from a wheel to the lower run and to the upper run of the track.
 
     Args:
-        path: the path, which is convex. Links steeper than 60 degrees belong neither to the lower nor to the upper run.
+        path: the convex path. Links steeper than 60 degrees belong to neither run.
         circle: the wheel.
     """
     directions = np.diff(path.pins, axis=0)
@@ -156,14 +156,14 @@ def _entry_length(wheels: Wheels) -> float:
 
 
 def _circles(wheels: Wheels, shift: float) -> list[Circle]:
-    """Return the sprocket, the shifted idler, and all other wheels."""
+    """Return all wheels: the sprocket, the shifted idler, and the others."""
     move = shift * wheels.axis
     idler = Circle(wheels.idler.x + move[0], wheels.idler.z + move[1], wheels.idler.radius)
     return [wheels.sprocket, idler, *wheels.others]
 
 
 def _entry(wheels: Wheels, shift: float) -> tuple[Array, Circle, float]:
-    """Return the first pin on the sprocket, the wheel before it, and the direction (rad) of the run between both."""
+    """Return the first pin on the sprocket, the previous wheel, and the angle (rad) of the run between the wheels."""
     hub, *others = _circles(wheels, shift)
     best: list[tuple[float, Circle, float]] = []
     for other in others:
@@ -188,10 +188,7 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _open_path(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Return the pins of links with the length ``pitch``, the first pin again, and ``strands`` (see :class:`Path`).
-
-    The path is open: the last pin does not coincide with the first pin.
-    """
+    """Return the pins of an open path of links, its first pin, and ``strands`` (see :class:`Path`)."""
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first
@@ -222,7 +219,7 @@ def _length(wheels: Wheels, shift: float) -> float:
 
 
 def _closed_pins(wheels: Wheels, shift: float, count: int) -> tuple[Array, Array]:
-    """Return all pins and ``strands`` (see Path). Interpolate the last pins, so that the track closes."""
+    """Return ``Path.pins`` and ``Path.strands``. The last pins are interpolated, so that the track closes."""
     pins, end, strands = _open_path(wheels, shift)
     missing = count + 1 - len(pins)
     last = pins[-1]

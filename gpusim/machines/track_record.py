@@ -1,4 +1,4 @@
-"""Record of a track: indices of its parts, and measurements during a simulation."""
+"""Data of a track: indices of its parts, and measurements during a simulation."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Track:
     Attributes:
         label: prefix of all labels.
         chassis: body index.
-        xform: pose of the track's frame in the chassis.
+        xform: pose of the track's frame in the chassis frame.
         pitch: distance (m) between two pins of a shoe.
         teeth: number of teeth of the sprocket.
-        count: number of shoes. With ``surface_speed``, ``count`` is the number of links of the path.
+        count: number of shoes. With ``surface_speed``, the number of shoes that would fit.
         shoes: body indices of the shoes in order, with labels ``<label>_shoe0``, ... The list is empty with
             ``surface_speed``.
         pins: joint indices of the pins. ``<label>_pin0`` is between the first two shoes.
@@ -40,7 +40,7 @@ class Track:
         rollers: body indices.
         lowest: z coordinate (m) of the lowest point of all shoes in the initial pose, in the track's frame. A shoe at a
             small end wheel can be lower than the lower run of the track.
-        strand_share: initial spring force on the idler divided by the tension of the track.
+        strand_share: initial ratio of the spring force on the idler to the tension of the track.
         chassis_label: label of the chassis.
     """
 
@@ -73,7 +73,7 @@ class Track:
         return speed / self.advance
 
     def speed(self, sim: Simulation) -> Array:
-        """Return the shoes' mean speed (m/s) relative to the chassis, (num_worlds,), from the sprocket speed."""
+        """Return the mean speed (m/s) of the shoes relative to the chassis, from the sprocket speed, (num_worlds,)."""
         return self.advance * _read(sim, f"joint.{self.label}_drive.velocity")
 
     def ground_speed(self, sim: Simulation) -> Array:
@@ -92,8 +92,8 @@ class Track:
     def slip(self, sim: Simulation) -> Array:
         """Return the slip 1 - ground_speed/speed, (num_worlds,), or 0 if the track is slower than 1 mm/s.
 
-        This instantaneous slip has a ripple, because links enter the sprocket and the chassis oscillates. For the mean
-        slip, average ``speed`` and ``ground_speed`` while several links pass the sprocket.
+        The slip has a ripple, because links enter the sprocket and the chassis oscillates. For the mean slip, average
+        ``speed`` and ``ground_speed`` while several links pass the sprocket.
         """
         speed = self.speed(sim)
         moving = np.abs(speed) > SLOWEST
@@ -101,18 +101,18 @@ class Track:
         return lag
 
     def tension(self, sim: Simulation) -> Array:
-        """Return the mean tension (N) of the two runs at the idler, (num_worlds,), computed from the spring force."""
+        """Return the mean tension (N) of the two runs at the idler, from the spring force, (num_worlds,)."""
         self._needs_shoes("tension")
         return _read(sim, f"spring.{self.label}_tension.force") / self.strand_share
 
     def gap(self, sim: Simulation) -> Array:
-        """Return the maximum gap (m) of all pin joints between the joint's two points, (num_worlds,)."""
+        """Return the maximum gap (m) between the two points of a pin joint, over all pins, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         widest: Array = np.linalg.norm(np.roll(starts, -1, axis=1) - ends, axis=-1).max(axis=1)
         return widest
 
     def length_drift(self, sim: Simulation) -> Array:
-        """Return the elongation of the loop of pins, relative to its nominal length, (num_worlds,)."""
+        """Return the relative elongation of the loop of pins, (num_worlds,)."""
         ends, starts = self._pin_points(sim)
         middles = 0.5 * (ends + np.roll(starts, -1, axis=1))
         lengths = np.linalg.norm(middles - np.roll(middles, 1, axis=1), axis=-1)

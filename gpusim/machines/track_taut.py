@@ -1,6 +1,6 @@
 """Taut loop of a track: the shape of the track under tension.
 
-The taut loop maximizes the shift of the idler, while all links keep their length and penetrate no wheel. The Lagrange
+The taut loop maximizes the shift of the idler. The links keep their length and do not penetrate wheels. The Lagrange
 multipliers of the link lengths are the tensions of the links.
 
 The method is an augmented Lagrangian (Nocedal, Wright 2006, section 17.3) with Newton's method. The unit of all lengths
@@ -56,14 +56,14 @@ class _Loop:
         self.push = np.where(gaps < CONTACT_GAP, 0.25 * (angles + np.roll(angles, -1))[:, None], 0.0)
 
     def errors(self, unknowns: Array) -> tuple[Array, Array]:
-        """Return each link's elongation (..., n), and its gap to each wheel (..., n, wheels), in track pitches."""
+        """Return the elongations (..., links), and the gaps to the wheels (..., links, wheels), in track pitches."""
         length, along, to_wheels = self._frames(unknowns)
         side = along[..., None, 0] * to_wheels[..., 1] - along[..., None, 1] * to_wheels[..., 0]
         position = np.sum(along[..., None, :] * to_wheels, axis=-1)
         return length - 1.0, np.where(np.abs(position - 0.5) < CONTACT_RANGE, side - self.radii, np.inf)
 
     def _frames(self, unknowns: Array) -> tuple[Array, Array, Array]:
-        """Return each link's length, its direction, and the vectors from its first pin to the wheel centers."""
+        """Return each link's length and direction, and the vectors from its first pin to the wheel centers."""
         link = unknowns[..., 2:4] - unknowns[..., :2]
         length = np.hypot(link[..., 0], link[..., 1])
         to_wheels = self.centers - unknowns[..., None, :2]
@@ -78,7 +78,7 @@ class _Loop:
         return float(-x[-1] + links.sum() + wheels.sum())
 
     def slopes(self, unknowns: Array) -> Array:
-        """Return the gradient of each link's merit: by x and z of both pins, and by the idler's shift, (..., n, 5)."""
+        """Return the gradient of each link's merit by both pins (x, z) and the idler's shift, (..., links, 5)."""
         length, along, to_wheels = self._frames(unknowns)
         normal = np.stack([-along[..., 1], along[..., 0]], axis=-1)
         position = np.sum(along[..., None, :] * to_wheels, axis=-1) / length[..., None]  # along the link

@@ -1,7 +1,7 @@
 """Tracks: shoes on pins in a closed loop around a sprocket, a tensioned idler, road wheels on torsion bars and rollers.
 
 Hinges (pins) connect the shoes. Teeth and wheels push the shoes through contacts. By default, the direct solver solves
-the ring of pins. With ``add_track(solver="colored")``, the colored solver solves pins and contacts together.
+the closed loop of pins. With ``add_track(solver="colored")``, the colored solver solves pins and contacts together.
 """
 
 from __future__ import annotations
@@ -113,11 +113,10 @@ def add_track(
     solver: str = "direct",
     label: str = "track",
 ) -> Track:
-    """Add a link track to a chassis. Drives and brakes act on the joint ``Track.drive`` of the sprocket.
+    """Add a track to a chassis. Drives and brakes act on the joint ``Track.drive`` of the sprocket.
 
-    The shoes form a closed loop of links with the length ``pitch``. No link penetrates a wheel. The function shifts the
-    idler until the loop is taut, so that the initial tension is ``Idler.tension``. Positive drive speeds move the
-    chassis along the track's x axis.
+    The shoes form a closed loop of links with the length ``pitch``. The function shifts the idler until the loop is
+    taut. The initial tension is ``Idler.tension``. Positive drive speeds move the chassis along the track's x axis.
 
     Args:
         builder: builder that contains the chassis.
@@ -130,10 +129,10 @@ def add_track(
         rollers: wheels that carry the upper run.
         shoe: the links. Default: ``Shoe()``.
         shoes: number of shoes. Default: the number that requires the smallest shift of the idler.
-        pins: damping and friction of the pins. Default: a damping that stops oscillations within seconds. ``Pin()`` has
-            no resistance.
+        pins: damping and friction of the pins. Default: damping that stops oscillations within seconds. ``Pin()`` is
+            frictionless and undamped.
         surface_speed: True adds wheels without shoes. The wheels roll directly on the ground. The radii of the wheels
-            include the thickness of the shoes. Gears couple the wheels to the sprocket, so that all wheel surfaces have
+            include the thickness of the shoes. Gears couple the wheels to the sprocket. All wheel surfaces then have
             the speed of the track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" (gaps of micrometers) or
             "colored" (iterates over pins and contacts). See ``ModelBuilder.set_joint_solver``.
@@ -188,7 +187,7 @@ def add_track(
 
 
 class _Maker:
-    """Converter that adds a track's parts to a builder. The builder's world frame is the chassis frame."""
+    """Helper that adds a track's parts to a builder. The builder's world frame is the chassis frame."""
 
     def __init__(self, b: ModelBuilder, plan: _Plan, path: track_path.Path, surface: bool) -> None:
         self.b, self.plan, self.path, self.surface = b, plan, path, surface

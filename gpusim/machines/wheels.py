@@ -3,10 +3,10 @@
     v = w R,   m = sum of w_i / n,   d = (sum of right w_i - sum of left w_i) / n
 
 v is the speed of a wheel with radius R and spin w. m is the mean spin of all n wheels. d is half of the difference
-between the mean spins of the right and the left side. A drive train acts on m and d like open differentials. The drive
-motor distributes its torque evenly to all wheels. The turn motor applies opposite torques to the left and right wheels,
-through a clutch. An engaged clutch couples d to the shaft of the turn motor, like a locked differential. To steer, open
-the clutch.
+between the mean spins of the right side and the left side. The drive train works like open differentials. The drive
+motor acts on m: all wheels get the same torque. The turn motor acts on d through a clutch: the left and right wheels
+get opposite torques. An engaged clutch couples d to the shaft of the turn motor, like a locked differential. To steer,
+open the clutch.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class SpeedDrive:
 
 @dataclass(frozen=True)
 class TorqueDrive:
-    """A drive whose torque is the command (-1 to 1) times ``torque``, at any speed.
+    """A drive with torque control. At any speed, the torque is the command (-1 to 1) times ``torque``.
 
     Attributes:
         torque: maximum torque (N m).
@@ -125,7 +125,7 @@ class Wheel:
         return self.radius - deflection
 
     def rolling_radius(self, load: float = 0.0) -> float:
-        """Return the rolling radius (m), speed/spin without torque: the mean of ``radius`` and :meth:`height`."""
+        """Return the rolling radius (m) of a wheel without torque: the mean of ``radius`` and :meth:`height`."""
         return 0.5 * (self.radius + self.height(load))
 
 
@@ -212,7 +212,7 @@ def add_wheel(
 
 
 def _shape_options(element: str, shape: str, radius: float, width: float, edge_radius: float | None) -> dict[str, Any]:
-    """Return the size arguments of the shape, whose axle is along z."""
+    """Return the size arguments of the shape."""
     validate.choice(element, "shape", shape, SHAPES)
     if edge_radius is not None and shape != "wheel":
         raise validate.fail(element, f"a {shape} has no edge_radius", 'leave it out, or give shape="wheel"')
@@ -282,20 +282,21 @@ def add_drive_train(
 
     The motor ``drive`` acts on the mean of all wheel spins. With an engaged clutch, the command ``turn`` rotates the
     vehicle on the spot. Positive commands rotate to the left. Speeds and torques of ``SpeedDrive`` and ``TorqueDrive``
-    are values after the gearbox, at the wheels. Each of the n wheels gets 1/n of a motor's torque.
+    are values after the gearbox, at the wheels. Each wheel gets an equal share of a motor's torque.
 
     Args:
         b: the builder.
         chassis: body that carries the shaft of the turn motor.
-        left, right: wheels of the two sides, with equal numbers of wheels.
-        drive, turn: the two motors, as ``drive`` in ``add_wheel``, with the commands ``drive`` and ``turn``.
+        left, right: wheels of each side. Both sides have the same number of wheels.
+        drive, turn: drives of the two motors (see ``drive`` in ``add_wheel``), with the commands ``drive`` and
+            ``turn``.
         clutch: maximum torque (N m) of the clutch, required with ``turn``. The command ``turn_clutch`` (0 to 1) is a
             fraction of the maximum torque.
         viscosity: viscous coupling (N m s/rad) between neighboring wheels of one side, like a limited-slip
-            differential. Without this coupling, wheels of one side have different spins when the vehicle rotates on the
+            differential. Without coupling, the wheels of one side have different spins when the vehicle turns on the
             spot.
-        shaft_mass: mass (kg) of the turn motor's shaft. The shaft is lateral, at the chassis' center of mass (at the
-            chassis' origin if the shapes define the mass).
+        shaft_mass: mass (kg) of the turn motor's shaft. The shaft is along y at the chassis' center of mass. If shapes
+            define the mass, it is at the chassis' origin.
         label: prefix of all labels, followed by "_".
 
     Raises:

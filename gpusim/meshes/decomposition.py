@@ -23,15 +23,15 @@ MAX_PARTS, CONCAVITY = 32, 0.05
 def decompose_mesh(
     element: str, mesh: Any, scale: Any = 1.0, *, max_parts: int = MAX_PARTS, concavity: float = CONCAVITY
 ) -> list[Array]:
-    """Divide a mesh into convex parts, and return the vertices (n, 3) of each part in m.
+    """Divide a mesh approximately into convex parts. Return the vertices (n, 3) of each part in m.
 
-    Together, the parts approximate the mesh. A cache on disk stores the result for each mesh.
+    A cache on disk stores the parts of each mesh.
 
     Args:
         element: name for error messages.
         mesh, scale: see ``add_shape_triangle_mesh``.
         max_parts: maximum number of parts, 1 or more.
-        concavity: CoACD's threshold for the deviation between a part and its hull, 0.01 (many parts) to 1 (few parts).
+        concavity: CoACD's threshold for the concavity of a part, 0.01 (many parts) to 1 (few parts).
 
     Raises:
         ModelError: the mesh is invalid, coacd is not installed or fails, or an argument is out of range.

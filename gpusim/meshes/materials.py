@@ -20,7 +20,7 @@ _ROUGHEST = 1.0
 class Paint:
     """Color and look of one part of a mesh.
 
-    ``color`` is the part's color or its texture's mean color (sRGB, 0 to 1), or None.
+    ``color`` is the part's color or the mean color of its texture (sRGB, 0 to 1), or None.
     """
 
     color: Color | None = None
@@ -34,7 +34,7 @@ class Coat:
     Attributes:
         paint: color and look of the part.
         uv: (n, 2) texture coordinates of the part's vertices, v upward, or None without a texture.
-        colors: (m, 3, 3) sRGB colors of the triangles' corners, uint8. None if ``paint`` defines the color.
+        colors: (m, 3, 3) sRGB colors at the 3 corners of m triangles, uint8. None if ``paint`` defines the color.
     """
 
     paint: Paint = Paint()
@@ -49,7 +49,7 @@ Textures = dict[tuple[Any, ...], Texture]
 def coat_of(mesh: Any, suffix: str, textures: Textures) -> Coat:
     """Return the surface data of a ``trimesh.Trimesh`` from a file with the suffix ``suffix``.
 
-    If the surface data are invalid, return an empty Coat.
+    For invalid surface data, return an empty Coat.
     """
     try:
         return _coat_of(mesh, suffix, textures)
@@ -82,7 +82,7 @@ def _colored(mesh: Any, suffix: str) -> Coat:
 def _with_colors(corners: Array, paint: Paint, suffix: str) -> Coat:
     """Return a Coat with corner colors (m, 3, 3 or 4), uint8.
 
-    If all colors are equal, the Coat has one color instead.
+    If all colors are equal, return a Coat with one color.
     """
     rgb = np.ascontiguousarray(corners[..., :3])
     if suffix in _GLTF:
@@ -126,7 +126,7 @@ def _physical(visual: Any, material: Any, suffix: str, textures: Textures) -> Co
 
 
 def _finish(material: Any, name: str, channel: int, gltf: bool) -> float | None:
-    """Return the roughness or metallic factor. Multiply the factor by the mean value of its texture, if it has one."""
+    """Return the roughness or metallic factor, multiplied by the mean value of its texture."""
     value = getattr(material, name)
     if not gltf:  # trimesh's value (from shininess) is the squared roughness
         unknown = value is None or (name == "roughnessFactor" and value == _ROUGHEST) or name == "metallicFactor"
@@ -159,7 +159,7 @@ def _textured(visual: Any, texture: Texture, look: Look) -> Coat:
 
 
 def _encoded(linear: Array) -> Array:
-    """Convert linear colors to sRGB, 0 to 1, with the gamma of the viewer's shaders."""
+    """Convert linear colors (0 to 1) to sRGB, with the gamma of the viewer's shaders."""
     encoded: Array = np.clip(linear, 0.0, 1.0) ** (1.0 / 2.2)
     return encoded
 

@@ -15,7 +15,7 @@ SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae", ".glb", ".gltf")
 def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
     """Read a file as one ``trimesh.Trimesh``, or as a list of parts in the frame of the file.
 
-    A DAE file contains its length unit, so the function scales the vertices to m.
+    The vertices of a DAE file are converted to m.
 
     Args:
         element: name for error messages.
@@ -24,7 +24,7 @@ def read_mesh_file(element: str, path: str, *, parts: bool = False) -> Any:
 
     Raises:
         ModelError: the file is missing, the suffix is unknown, trimesh is not installed, or trimesh cannot read the
-            file or finds no vertices in it.
+            file. A file without vertices is also an error.
     """
     if not os.path.isfile(path):
         raise validate.fail(element, f"there is no mesh file {path}", "give the path of an existing file")

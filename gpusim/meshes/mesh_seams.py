@@ -1,6 +1,6 @@
-"""Seams between triangle meshes of a body: triangles that share vertices become neighbors across meshes.
+"""Seams between triangle meshes of a body. Triangles of different meshes become neighbors if they share vertices.
 
-Sliding shapes do not catch on the seams between neighbors.
+Shapes then slide across the seam without catching.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WEIGHTS = np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0])
 
 
 def with_mesh_seams(shapes: Sequence[ShapeSpec]) -> list[ShapeSpec]:
-    """Connect meshes of one body that share vertices and have equal collision groups and masks. Return all shapes."""
+    """Connect meshes of a body that share vertices and have equal collision groups and masks. Return all shapes."""
     groups: dict[tuple[int, int | str, int], list[int]] = {}
     for i, shape in enumerate(shapes):
         if isinstance(shape.params.get("tree"), TriangleTree):
@@ -57,7 +57,7 @@ class _BodyMesh:
         return np.flatnonzero(inside)
 
     def shares_mesh(self, other: _BodyMesh) -> bool:
-        """Return True if both shapes are parts of one mesh with several materials, and therefore already neighbors."""
+        """Return True if both shapes are parts of one mesh with several materials. Those are already connected."""
         if self.shape.xform != other.shape.xform or self.tree.solid == len(self.tree.triangles):
             return False
         ours = self.tree.vertices[self.tree.triangles[self.tree.solid :]]
@@ -65,7 +65,7 @@ class _BodyMesh:
         return bool(np.isin(ours.reshape(-1, 9) @ _WEIGHTS, theirs.reshape(-1, 9) @ _WEIGHTS).any())
 
     def joined(self, others: Sequence[_BodyMesh]) -> ShapeSpec:
-        """Return the shape with new neighbors: triangles of ``others`` that share a vertex with this mesh."""
+        """Return the shape with new neighbors: the triangles of ``others`` that share a vertex with this mesh."""
         from scipy.spatial import KDTree  # slow to import
 
         tree, count, tolerance = self.tree, len(self.tree.triangles), self.tolerance
@@ -101,9 +101,9 @@ class _BodyMesh:
         return replace(self.shape, params={"tree": build_tree(vertices, triangles[valid], chosen[valid])})
 
     def _covered(self, t: int, others: Array) -> bool:
-        """Return True if a triangle of ``others`` (n, 3, 3) faces triangle t and touches the center of t.
+        """Return True if one of the n triangles ``others`` (n, 3, 3) faces triangle t and touches the center of t.
 
-        Triangle t is then between two closed meshes, so no other shape can touch it.
+        Triangle t is then hidden between two closed meshes.
         """
         corner = self.vertices[self.tree.triangles[t]]
         normal, normals = (np.cross(x[..., 1, :] - x[..., 0, :], x[..., 2, :] - x[..., 0, :]) for x in (corner, others))

@@ -1,4 +1,4 @@
-"""Smooth normals of triangle meshes, except at sharp edges."""
+"""Smooth normals of triangle meshes. Sharp edges stay sharp."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.typing import Array
 def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) -> Array:
     """Return smooth normals at the three corners of each triangle, (3 * triangles, 3).
 
-    A corner's normal is a weighted mean of the normals of the triangles around the vertex.
+    The normal at a corner is a weighted mean of the triangle normals around the vertex.
     """
     corners = vertices[triangles]
     faces = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -28,7 +28,7 @@ def corner_normals(vertices: Array, triangles: Array, crease: float = CREASE) ->
 
 
 def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
-    """Return all ordered pairs of corners that share a vertex. Each corner also forms a pair with itself."""
+    """Return all ordered pairs of triangle corners that share a vertex, including pairs of a corner with itself."""
     order = np.argsort(vertex, kind="stable")
     valence = np.bincount(vertex, minlength=count)
     start = np.concatenate([[0], np.cumsum(valence)])[:-1]
@@ -39,7 +39,7 @@ def _pairs_at_vertices(vertex: Array, count: int) -> tuple[Array, Array]:
 
 
 def _corner_angles(corners: Array) -> Array:
-    """Return the angle (rad) at each corner, (m, 3), for triangles (m, 3, 3)."""
+    """Return the angles (rad) at the corners of m triangles, (m, 3)."""
     angles = np.empty(corners.shape[:2])
     for k in range(3):
         a, b = corners[:, (k + 1) % 3] - corners[:, k], corners[:, (k + 2) % 3] - corners[:, k]

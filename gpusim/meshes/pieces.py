@@ -27,9 +27,9 @@ class Piece:
 
     Attributes:
         vertices: (n, 3) in m, in the frame of the visual, without duplicates.
-        triangles: (m, 3) indices, counterclockwise seen from outside if ``closed``.
+        triangles: (m, 3) indices. If ``closed``, triangles are counterclockwise seen from outside.
         closed: True if the triangles enclose a volume: each edge has a triangle on both sides.
-        color: sRGB color (0 to 1), or mean color of the texture or of the corners. None if the file has no color.
+        color: sRGB color (0 to 1). With a texture or corner colors, their mean color. None if the file has no color.
         look: transparency, finish and texture.
         normals: (m, 3, 3) unit normals at the corners of the triangles. None if the viewer computes the normals.
         uv: (m, 3, 2) texture coordinates of the corners, v upward, or None.
@@ -48,7 +48,7 @@ class Piece:
 
 @dataclass(frozen=True, eq=False)
 class _Sheet:
-    """Triangles of a mesh before checks and merging, with the attributes of :class:`Piece`."""
+    """Triangles of a mesh before they are checked and merged. The attributes are as in :class:`Piece`."""
 
     vertices: Array
     triangles: Array
@@ -92,7 +92,7 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
 
 
 def mesh_triangles(element: str, mesh: Any) -> list[tuple[Array, Array]]:
-    """Return the checked vertices (n, 3) and triangles (m, 3) of each sheet of a mesh, see ``mesh_pieces``."""
+    """Return the checked vertices (n, 3) and triangles (m, 3) of each part of a mesh (see ``mesh_pieces``)."""
     return [(sheet.vertices, sheet.triangles) for sheet in _sheets(element, mesh, None, None)]
 
 
@@ -118,7 +118,7 @@ def _sheets(element: str, mesh: Any, uv: Any, normals: Any) -> list[_Sheet]:
 
 
 def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sheet:
-    """Convert one part of a mesh file, as read by trimesh, to a sheet."""
+    """Convert one part of a mesh file (a trimesh object) to a sheet."""
     vertices, triangles = _checked(element, part.vertices, part.faces)
     coat = coat_of(part, suffix, textures)
     # trimesh's cache contains only normals from the file. The property would compute missing normals.
@@ -130,7 +130,7 @@ def _file_sheet(element: str, part: Any, suffix: str, textures: Textures) -> _Sh
 
 
 def _corner_values(element: str, name: str, value: Any, vertices: Array, triangles: Array, count: int) -> Array | None:
-    """Return values at the corners (m, 3, count), from values at the vertices or at the corners."""
+    """Convert values at vertices or triangle corners to values at the corners of m triangles, (m, 3, count)."""
     if value is None:
         return None
     array = validate.array(element, value)
@@ -170,7 +170,7 @@ def _checked(element: str, vertices: Any, triangles: Any) -> tuple[Array, Array]
 
 
 def _joined(sheets: list[_Sheet]) -> list[_Sheet]:
-    """Merge sheets (groups of triangles) of one material, because robot files often have hundreds of sheets."""
+    """Merge all sheets (parts of a mesh) of the same material."""
     by_kind: dict[tuple[Any, ...], list[_Sheet]] = {}
     for sheet in sheets:
         by_kind.setdefault(sheet.kind, []).append(sheet)
@@ -190,7 +190,7 @@ def _concatenated(arrays: list[Array | None]) -> Array | None:
 
 
 def _piece(sheet: _Sheet, factors: Array) -> Piece:
-    """Merge equal vertices, so that normals are smooth across seams. Delete degenerate triangles."""
+    """Convert a sheet to a piece: merge equal vertices, and delete degenerate triangles."""
     vertices, inverse = np.unique(sheet.vertices * factors, axis=0, return_inverse=True)
     corners = inverse.reshape(-1)[sheet.triangles]
     mirrored = bool(np.prod(factors) < 0.0)
@@ -214,7 +214,7 @@ def _piece(sheet: _Sheet, factors: Array) -> Piece:
 
 
 def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:
-    """Normalize the normals, and make them point outward on a closed surface. Return None if a normal has length 0."""
+    """Return unit normals, which point outward on a closed surface. Return None if a normal has length 0."""
     length = np.linalg.norm(normals, axis=2, keepdims=True)
     if not np.all(np.isfinite(length)) or np.any(length < 1e-6):
         return None
@@ -227,7 +227,7 @@ def _outward(normals: Array, corners: Array, closed: bool) -> Array | None:
 
 
 def _is_closed(corners: Array, count: int) -> bool:
-    """Return True if each edge occurs equally often in both directions."""
+    """Return True for a closed surface: each edge occurs equally often in both directions."""
     start, end = corners.reshape(-1), np.roll(corners, -1, axis=1).reshape(-1)
     return bool(len(corners)) and np.array_equal(np.sort(start * count + end), np.sort(end * count + start))
 

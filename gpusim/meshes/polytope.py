@@ -1,7 +1,4 @@
-"""Convex polytopes from points: hull, flat faces as polygons, vertex reduction, mass properties.
-
-The module imports SciPy's Qhull on first use, so that models without hulls start faster.
-"""
+"""Convex polytopes from points: hull, flat faces as polygons, vertex reduction, mass properties."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ def convex_hull(points: Array) -> tuple[Array, Faces]:
 
 
 def _scaled(points: Array) -> tuple[Array, float]:
-    """Center the points and scale them to extent 1. Also return the original extent (m)."""
+    """Return the points, centered and scaled to extent 1, and the original extent (m)."""
     extent = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
     if len(points) < 4 or not extent > 0.0:
         raise FlatPointsError
@@ -68,7 +65,7 @@ def _qhull(scaled: Array) -> Any:
 
 
 def _outward(points: Array, hull: Any) -> Array:
-    """Return the hull's triangles. Their corners are counterclockwise, seen from outside."""
+    """Return the hull's triangles, counterclockwise seen from outside."""
     triangles: Array = hull.simplices.copy()
     a, b, c = (points[triangles[:, k]] for k in range(3))
     inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
@@ -77,7 +74,7 @@ def _outward(points: Array, hull: Any) -> Array:
 
 
 def _flat_groups(points: Array, triangles: Array, neighbors: Array) -> list[Array]:
-    """Return groups of triangles. All triangles of a group are in one plane."""
+    """Return groups of coplanar, connected triangles."""
     a, b, c = (points[triangles[:, k]] for k in range(3))
     cross = np.cross(b - a, c - a)
     area = np.linalg.norm(cross, axis=1)
@@ -107,7 +104,7 @@ def _in_plane(corners: Array, origin: Array, normal: Array, cross: Array) -> boo
 
 
 def _outlines(triangles: Array) -> list[list[int]]:
-    """Return the outline of a group of triangles, or the triangles if the outline is not one loop."""
+    """Return the outline of coplanar triangles as one polygon. If the outline is not one loop, return the triangles."""
     edges = {(int(t[k]), int(t[(k + 1) % 3])) for t in triangles for k in range(3)}
     border = {a: b for a, b in edges if (b, a) not in edges}
     start = min(border, default=-1)
@@ -119,7 +116,7 @@ def _outlines(triangles: Array) -> list[list[int]]:
 
 
 def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
-    """Remove vertices that belong to only two faces, because these vertices are on an edge."""
+    """Remove vertices that belong to only two faces. Such vertices are between the ends of an edge."""
     count: dict[int, int] = {}
     for loop in loops:
         for v in loop:
@@ -136,7 +133,7 @@ def _normal(polygon: Array) -> Array:
 
 
 def hull_points(points: Array) -> Array:
-    """Return the points that are corners of the convex hull, without merging coplanar triangles.
+    """Return the points that are corners of the convex hull.
 
     Raises:
         FlatPointsError: fewer than four points, or all points in one plane.
@@ -147,10 +144,7 @@ def hull_points(points: Array) -> Array:
 
 
 def fewer_points(points: Array, count: int) -> tuple[Array, float]:
-    """Return up to ``count`` hull corners whose hull approximates the original, and the maximum deviation (m).
-
-    The algorithm is greedy and starts from a simplex.
-    """
+    """Return at most ``count`` points whose hull approximates the original hull, and the maximum deviation (m)."""
     from scipy.spatial import ConvexHull
 
     scaled, extent = _scaled(points)
@@ -184,8 +178,8 @@ def _simplex(points: Array) -> list[int]:
 def solid(vertices: Array, triangles: Array) -> tuple[float, Array, Array]:
     """Return volume (m3), center of mass (3,) in m, and inertia about the center (3, 3) in m5, for density 1.
 
-    The solid is the sum of tetrahedra. Each tetrahedron connects one triangle of the surface to a common inner point.
-    Tonon (2004) gives an equivalent formula in corner coordinates.
+    The solid is a sum of tetrahedra. Each tetrahedron connects a surface triangle to a common inner point. Tonon (2004)
+    gives an equivalent formula.
     """
     origin = vertices.mean(axis=0)
     a, b, c = (vertices[triangles[:, k]] - origin for k in range(3))

@@ -18,12 +18,12 @@ _MODEL_TYPE, _GEOGRAPHIC = 1024, 2
 
 
 def read_terrain(element: str, source: Any) -> tuple[Array, tuple[float, float] | None]:
-    """Return the heights (rows, columns) and the cell size (dx, dy), or None for an unknown cell size.
+    """Return the heights (rows, columns) and the cell size (dx, dy). The cell size is None if it is unknown.
 
-    The first row of the result is at the lowest y.
+    The first row of the heights is at the lowest y.
 
-    For a PNG, heights range from 0 (black) to 1 (white). For other sources, the function returns the stored numbers. A
-    missing height is NaN.
+    For a PNG, heights range from 0 (black) to 1 (white). Other sources contain the heights themselves. A missing height
+    is NaN.
 
     Args:
         element: name for error messages.

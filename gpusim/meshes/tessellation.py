@@ -8,10 +8,10 @@ from gpusim.typing import Array
 
 
 def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
-    """Return a closed surface of revolution about z. The z values of the profile must increase.
+    """Return a closed surface of revolution about z.
 
     Args:
-        radius, z: points of the profile, each (n,) in m.
+        radius, z: n points of the profile, each (n,) in m. ``z`` must increase.
         segments: number of edges around the axis.
 
     Returns:
@@ -25,7 +25,7 @@ def revolve(radius: Array, z: Array, segments: int) -> tuple[Array, Array]:
 
 
 def rings_mesh(rings: Array) -> tuple[Array, Array]:
-    """Return a closed surface that connects n rings of points (n, segments, 3) around z, ordered from bottom to top."""
+    """Return a closed surface through n rings of points (n, segments, 3) around z, from the bottom to the top."""
     n, segments = rings.shape[:2]
     vertices = np.concatenate([rings.reshape(-1, 3), rings[0].mean(axis=0)[None], rings[-1].mean(axis=0)[None]])
     low, high = n * segments, n * segments + 1
@@ -41,7 +41,7 @@ def rings_mesh(rings: Array) -> tuple[Array, Array]:
 
 
 def without_slivers(vertices: Array, triangles: Array) -> tuple[Array, Array]:
-    """Merge coincident points, and delete triangles with fewer than three different corners."""
+    """Merge coincident vertices, and delete triangles that become degenerate."""
     scale = float(np.abs(vertices).max()) or 1.0
     _, first, inverse = np.unique(np.round(vertices / scale, 12), axis=0, return_index=True, return_inverse=True)
     triangles = inverse.reshape(-1)[triangles]

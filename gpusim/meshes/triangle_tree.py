@@ -1,9 +1,9 @@
 """Tables of a triangle mesh for collisions and rays: neighbors at edges and vertices, and a tree of bounding boxes.
 
-All worlds share the int32 tables of a mesh. Box coordinates are integers, rounded outward, with 65535 steps per axis of
-the mesh's bounding box. A node consists of four int32: six box coordinates of 16 bits each, and a link. The nodes are
-in depth-first order, so a traversal needs no stack. The link of a leaf is -1 minus the leaf's index. The link of any
-other node is the index of the first node after its subtree.
+All worlds share the int32 tables of a mesh. Box coordinates are integers from 0 to 65535 in the mesh's bounding box,
+rounded outward. A node consists of four int32: six box coordinates of 16 bits each, and a link. The nodes are in
+depth-first order, so a traversal needs no stack. The link of a leaf is -1 minus the leaf's index. The link of an inner
+node is the index of the first node after its subtree.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ class TriangleTree:
     """Tables of a mesh for collisions and rays.
 
     Attributes:
-        vertices: (v, 3) in m.
-        triangles: (t, 3), in the order of the leaves.
-        beyond: (t, 3), the opposite vertex in the neighbor triangle at each edge k (corner k to k + 1), or -1 at a rim.
-        fan_start, fan: the triangles around vertex i are ``fan[fan_start[i] : fan_start[i + 1]]``.
-        nodes: (n, 4).
-        solid: number of triangles in the tree. The triangles of the tree are the first rows of ``triangles``.
+        vertices: vertices (v, 3), m.
+        triangles: vertex indices (t, 3), in the order of the leaves.
+        beyond: (t, 3). For edge k (corner k to k + 1), the opposite vertex of the neighbor triangle, or -1 without a
+            neighbor.
+        fan_start, fan: ``fan[fan_start[i] : fan_start[i + 1]]`` are the triangles around vertex i.
+        nodes: four int32 for each node of the tree: bounding box and link, (n, 4).
+        solid: number of triangles of this shape, which are the first rows of ``triangles``. All others are neighbors.
     """
 
     vertices: Array
@@ -71,25 +72,25 @@ class TriangleTree:
 
     @cached_property
     def grid(self) -> tuple[Array, Array]:
-        """Return the lower corner (m) and the step sizes (m) of the grid, each with shape (3,)."""
+        """Return the lower corner (m) and the step sizes (m) of the grid for box coordinates, each (3,)."""
         return grid_of(self.vertices)
 
     @cached_property
     def sides(self) -> Array:
-        """Return the lower and upper corners of all boxes in grid steps, (n, 2, 3)."""
+        """Return the lower and upper corners of all n boxes in grid steps, (n, 2, 3)."""
         words = self.nodes[:, :3].view(np.uint32)
         halves = np.stack([words & np.uint32(65535), words >> np.uint32(16)], axis=-1)
         return halves.reshape(-1, 2, 3)
 
 
 def grid_of(vertices: Array) -> tuple[Array, Array]:
-    """Return the lower corner (m) and the step sizes (m) of the grid for a mesh with ``vertices``, each (3,)."""
+    """Return the lower corner (m) and the step sizes (m) of the grid for the box coordinates of a mesh, each (3,)."""
     lower, upper = vertices.min(axis=0), vertices.max(axis=0)
     return lower, step_of(lower, upper)
 
 
 def step_of(lower: Array, upper: Array) -> Array:
-    """Return the step sizes (3,) of the grid in m, which are positive even for a flat mesh."""
+    """Return the positive step sizes (3,) of the grid for box coordinates, m."""
     extent = upper - lower
     return np.maximum(extent, max(1e-6 * float(extent.max()), 1e-12)) / GRID
 
@@ -189,7 +190,7 @@ def _nodes(vertices: Array, triangles: Array) -> Array:
 
 
 def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, low: Array, high: Array) -> None:
-    """Set the bounding boxes of the leaves."""
+    """Write the bounding boxes of the leaves to ``low`` and ``high``."""
     if not index.size:
         return
     number = np.minimum(LEAF * first[:, None] + np.arange(LEAF), len(triangles) - 1)
@@ -199,7 +200,7 @@ def _leaf_boxes(vertices: Array, triangles: Array, index: Array, first: Array, l
 
 
 def _neighbors(vertices: Array, triangles: Array) -> Array:
-    """Return the table ``beyond`` (see TriangleTree) of all triangles."""
+    """Return the table ``TriangleTree.beyond`` for all triangles."""
     key, order = _sorted_edges(triangles, len(vertices))
     tip = triangles[:, [2, 0, 1]].ravel()[order]
     start = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
@@ -217,7 +218,7 @@ def _neighbors(vertices: Array, triangles: Array) -> Array:
 
 
 def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
-    """Sort all triangle edges by vertices. Return the sorted keys, and the index of each sorted edge."""
+    """Return sorted keys of all triangle edges, and the edge index of each key. Equal edges have equal keys."""
     here, there = triangles.ravel(), triangles[:, [1, 2, 0]].ravel()
     key = np.minimum(here, there).astype(np.int64) * vertices + np.maximum(here, there)
     if vertices * vertices * len(key) >= 2**63:
@@ -233,7 +234,7 @@ def _sorted_edges(triangles: Array, vertices: int) -> tuple[Array, Array]:
 
 
 def _flattest(vertices: Array, edges: Array, tips: Array) -> Array:
-    """Choose the neighbor with the smallest bending angle for each edge, and return its opposite vertex."""
+    """Return the opposite vertex of the flattest neighbor triangle at each edge (smallest bending angle)."""
     origin = vertices[edges[:, 0]][:, None]
     along = vertices[edges[:, 1]][:, None] - origin
     perpendicular = vertices[tips] - origin

@@ -1,4 +1,4 @@
-"""Prepare triangles for collisions: check them, merge vertices, and delete degenerate and repeated triangles."""
+"""Preparation of triangles for collisions: check them, merge vertices, and delete degenerate or repeated triangles."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _with_area(vertices: Array, triangles: Array) -> tuple[Array, Array, Array]:
 
 
 def chunks(triangles: Array) -> list[Array]:
-    """Split triangles (n, 3) into smaller arrays, for computations with little memory."""
+    """Split triangles (n, 3) into smaller arrays, to save memory."""
     return np.array_split(triangles, -(-len(triangles) // _CHUNK)) if len(triangles) else []
 
 

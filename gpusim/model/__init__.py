@@ -1,1 +1,1 @@
-"""Compiled models: index tables, parameters, and layout of the state arrays."""
+"""Compiled models: index tables, parameters and state arrays."""

@@ -1,8 +1,4 @@
-"""Tables of the scalar coordinates that signals read: joint coordinates, and lengths of springs and other actuators.
-
-The NumPy readers (reference/signals/state_reader.py) and the kernels (cuda_kernels/signals/observe.cuh) use the same
-coordinate indices.
-"""
+"""Table of the scalar coordinates that signals read: joint coordinates, and lengths of springs and other actuators."""
 
 from __future__ import annotations
 
@@ -47,9 +43,9 @@ class Coordinates:
     """Table of n coordinates. ``columns`` maps each name of COLUMNS to an array (n, ...).
 
     ``of_joint`` lists the coordinates of each joint. ``of_axis`` contains the coordinate index of each axis row. An
-    axis row is a solver row for the limits, friction and actuators of one coordinate. If a coordinate is a sum,
-    ``part`` is the index of the sum in ``sums``. If a coordinate is a distance, ``part`` is the index of its wrapped
-    rope path in the topology, or -1.
+    axis row is the constraint row for limits, friction and actuators of one coordinate. For a coordinate that is a sum,
+    the column ``part`` is the index in ``sums``. For a distance, it is the index of the wrapped rope path, or -1 for a
+    straight line.
     """
 
     columns: dict[str, Array]
@@ -63,7 +59,7 @@ class Coordinates:
 
 
 def coordinates(model: Model) -> Coordinates:
-    """Make the coordinate table of a model."""
+    """Create the coordinate table of a model."""
     rows: list[tuple[object, ...]] = []
     of_joint: list[list[int]] = []
     sums: list[list[tuple[int, float]]] = []

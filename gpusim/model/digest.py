@@ -1,4 +1,4 @@
-"""Digests (hashes) of a model, to check whether a saved state belongs to the model, and which parts differ."""
+"""Digests (hashes) of the parts of a model. They show whether a saved state belongs to the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PICTURES = ("color", "covered")
 
 
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
-    """Return a dict from part names to digests, for all parts of a model that affect the simulation steps.
+    """Return the digests of all parts of a model that affect simulation steps, by part name.
 
     Equal models have equal digests in every process.
     """
@@ -27,19 +27,19 @@ def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
 
 
 def different_parts(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
-    """Return the names of the parts whose digests differ."""
+    """Return the names of the model parts with different digests."""
     return [name for name in ours if theirs.get(name) != ours[name]]
 
 
 def digest_of(value: Any) -> str:
-    """Return a digest of a value of any type."""
+    """Return the digest of a value of any type."""
     digest = hashlib.sha256()
     _feed(digest, value, ())
     return digest.hexdigest()
 
 
 def _feed(digest: Any, value: Any, within: tuple[int, ...]) -> None:
-    """Add a value to a digest."""
+    """Add a value to a digest. ``within`` contains the ids of the enclosing objects."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
@@ -69,7 +69,7 @@ def _feed_parts(digest: Any, value: Any, within: tuple[int, ...]) -> None:
 
 
 def _named(value: Any) -> dict[Any, Any]:
-    """Return the fields of an object as pairs, sorted by field name."""
+    """Return the fields of an object as a dict, sorted by field name."""
     if hasattr(value, "digest_parts"):  # files of diagrams do not contain tuples and default values
         value = value.digest_parts()
     if isinstance(value, Mapping):

@@ -1,14 +1,14 @@
-"""Three successive rotations. Each rotation also rotates the following axes, as in a gimbal.
+"""Angles of three successive rotations (generalized Euler angles). Each rotation also rotates the following axes.
 
-R = R1(q1) R2(q2) R3(q3) is the child's frame in the parent's frame. The rotations are about the right-handed axes x, y
-and z. Axis x is fixed in the parent, and axis z is fixed in the child. The dot product of x and z is
-s = x . z = sin q2. Axis y is along the cross product z x x. The relative angular velocity is w = q1' x + q2' y + q3' z.
+R = R1(q1) R2(q2) R3(q3) is the rotation from the child frame to the parent frame. The rotations are about the axes x, y
+and z, which are right-handed for zero angles. Axis x is fixed in the parent, and axis z is fixed in the child. Axis y
+is along the cross product z x x. Let s = x . z = sin q2. The relative angular velocity is w = q1' x + q2' y + q3' z.
 The rates are therefore
 
     q1' = (x - s z)/(1 - s^2) . w,   q2' = (z x x)/|z x x| . w,   q3' = (z - s x)/(1 - s^2) . w
 
-Euler angles and Cardan angles are examples of three successive rotations. The middle angle is
-q2 = atan2(x . z, |x x z|), within +-90 degrees. Near gimbal lock, :func:`direction` limits the rates q1' and q3'.
+The middle angle is q2 = atan2(x . z, |x x z|), within +-90 degrees. Near gimbal lock, :func:`direction` limits the
+rates q1' and q3'.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ LOCKED = 1e-6
 
 
 def direction(u: Array, other: Array, component: Array) -> Array:
-    """Return the vectors d (..., n, 3) for which the rates are d . w.
+    """Return the vectors d of n angles, (..., n, 3).
+
+    The rate of an angle is d . w with the relative angular velocity w.
 
     ``component`` (n,) is OUTER for the rates q1' and q3', and MIDDLE for the rate q2'.
     """
@@ -40,7 +42,7 @@ def direction(u: Array, other: Array, component: Array) -> Array:
 
 
 def wrapped(table: AngleTable, axis: Array, ref_a: Array, ref_b: Array, k: Array | slice = slice(None)) -> Array:
-    """Compute the angles with indices ``k`` from world vectors, and return them (rad, within +-pi), (..., n)."""
+    """Compute n angles with the indices ``k`` from world vectors. Return them (rad, within +-pi), (..., n)."""
     side, along = cross(ref_a, ref_b), dot(ref_a, ref_b)
     sine, cosine = dot(axis, side), along
     middle = table.middle[k] == 1

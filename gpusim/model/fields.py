@@ -1,10 +1,9 @@
-"""Table of the arrays that every simulation has: name, shape, number type, unit and meaning of each array.
+"""Table of the arrays of a simulation: name, shape, number type, unit and meaning.
 
-Most dimensions are counts of elements, such as "bodies". The dimension "bodies" includes the world as the last body.
-The dimension "block" is the number of rows of the largest constraint. The dimension "surfaces" is the number of shapes
-plus the number of pairs with a separate material. contact_fields.py lists the dimensions of contacts. There are four
-number types. The type "pose" is always float64. The type "stored" is the simulation's dtype. The type "real" is the
-type of the computations in a substep (description/config.py). The type "int" is int32.
+Most dimensions are numbers of elements. "bodies" includes the world as the last body. "block" is the number of rows of
+the largest constraint. "surfaces" is the number of shapes plus the number of shape pairs with a custom material.
+contact_fields.py describes the dimensions of contacts. There are four number types: "pose" (always float64), "stored"
+(dtype of the simulation), "real" (computations in a substep, see description/config.py) and "int" (int32).
 """
 
 from __future__ import annotations
@@ -222,18 +221,18 @@ WORK_FIELDS: tuple[Field, ...] = (
 
 
 def state_fields(kinds: Iterable[ActuatorType]) -> tuple[Field, ...]:
-    """Return the fields of the state, including fields that the actuator types ``kinds`` declare."""
+    """Return the fields of the state, including the fields of the actuator types ``kinds``."""
     return (*STATE_FIELDS, *(f for kind in kinds for f in kind.state_fields))
 
 
 def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[str], first: tuple[str, ...]) -> None:
-    """Check the arrays that an actuator type declares.
+    """Check the arrays that a custom actuator type declares.
 
     Args:
-        kind: the actuator type.
-        fields: the arrays that the actuator type declares.
-        sizes: known dimensions.
-        first: dimensions with which the shape of each array must start.
+        kind: actuator type.
+        fields: arrays that the actuator type declares.
+        sizes: names of the known dimensions.
+        first: leading dimensions that the shape of each array must have.
 
     Raises:
         ModelError: a dimension or number type is invalid, a name already exists, or a name does not start with the name
@@ -257,14 +256,14 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
 
 
 def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ignore[type-arg]
-    """Return the NumPy dtype of a number type. ``real`` is the result for the number types "real" and "stored"."""
+    """Return the NumPy dtype of a number type. ``real`` is the dtype of the number types "real" and "stored"."""
     if kind in ("real", "stored"):
         return np.dtype(real)
     return np.dtype(np.float64) if kind == "pose" else np.dtype(np.int32)
 
 
 def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np.floating]) -> dict[str, Array]:  # type: ignore[type-arg]
-    """Return a dict from the names of the fields to arrays of zeros."""
+    """Return an array of zeros for each field, by field name."""
     return {
         f.name: np.zeros([sizes[d] if isinstance(d, str) else d for d in f.dims], number_type(f.kind, real))
         for f in fields

@@ -1,4 +1,4 @@
-"""Model: the result of finalizing a builder. Several simulations can share a model."""
+"""Model: the result of ``finalize``. Several simulations can share a model."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from gpusim.typing import Array
 class Model(Elements):
     """Topology and default parameters of one world.
 
-    ``parameters`` contains the arrays of fields.PARAMETER_FIELDS for one world. ``groups`` contains the actuators by
-    kind. ``controls`` maps every command to its column in the control array. ``control_map`` contains the minimum,
-    maximum, factor and offset of each command, (4, controls). ``operator_commands`` lists the commands that panels show
-    and that wildcards can match.
+    ``parameters`` contains the parameter arrays of one world (``fields.PARAMETER_FIELDS``). ``groups`` contains one
+    group of actuators for each kind. ``controls`` maps each command to its column in the control array. ``control_map``
+    contains the minimum, maximum, factor and offset of each command, (4, controls). ``operator_commands`` lists the
+    commands that operator panels show. Wildcards match only these commands.
     """
 
     topology: Topology
@@ -43,22 +43,22 @@ class Model(Elements):
 
     @cached_property
     def axis_of(self) -> dict[tuple[int, int], int]:
-        """Return a dict: (joint, coordinate) -> index of the solver row for limits, friction and actuators (axis row).
+        """Return a dict that maps (joint, coordinate) to the index of its axis row, if it has one.
 
-        Only some coordinates have an axis row.
+        The axis row is the constraint row for limits, friction and actuators of the coordinate.
         """
         return {(axis.joint, axis.coordinate): k for k, axis in enumerate(self.axes) if axis.joint >= 0}
 
     @cached_property
     def digest(self) -> dict[str, str]:
-        """Return the digests of all parts of the model that affect the simulation steps.
+        """Return the digests of all parts of the model that affect simulation steps.
 
-        A saved state identifies its model by the digests.
+        A saved state identifies its model by these digests.
         """
         return model_digest(self, self.parameters["gravity"])
 
     def acting(self, commands: Array, columns: Any = slice(None)) -> Array:
-        """Clip commands (num_worlds, controls) to their limits, then apply their factors and offsets. NaN stays NaN."""
+        """Clip commands (num_worlds, controls) to their limits, then apply factors and offsets. NaN stays NaN."""
         lower, upper, factor, offset = self.control_map[:, columns]
         acting: Array = factor * np.clip(commands[:, columns], lower, upper) + offset
         return acting
@@ -87,7 +87,7 @@ class Model(Elements):
         return [element.label for element in lists[kind]]  # type: ignore[attr-defined]
 
     def index(self, kind: str, label: str) -> int:
-        """Return the index of the element with this label.
+        """Return the index of the element of a kind with the label ``label``.
 
         Raises:
             UnknownNameError: no element has this label. The message lists similar labels.

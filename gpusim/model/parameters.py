@@ -1,4 +1,4 @@
-"""Compute derived parameters, and check parameters that the user writes."""
+"""Computation of derived parameters, and checks of parameters that the user writes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gpusim.typing import Array
 
 
 def derive(name: str, t: Topology, p: Mapping[str, Any], real: Any, xp: Any = np) -> Any:
-    """Compute the array ``name`` of fields.DERIVED_FIELDS from the parameters ``p``.
+    """Compute the derived array ``name`` (``fields.DERIVED_FIELDS``) from the parameters ``p``.
 
-    ``xp`` is the array module, numpy or cupy. With cupy, the function cannot compute arrays that depend on the inertia.
+    ``xp`` is the array module: numpy or cupy. cupy does not support arrays that depend on the inertia.
     """
     if name == "body_gravity":
         acting = p["gravity_scale"][..., None] * p["gravity"][:, None, :]
@@ -38,9 +38,9 @@ def derive(name: str, t: Topology, p: Mapping[str, Any], real: Any, xp: Any = np
 
 
 def _one_of_each(systems: Array) -> list[Array]:
-    """Return lists of bodies, in which no system (group of jointed bodies) occurs twice.
+    """Return lists of bodies from different systems (groups of jointed bodies).
 
-    List k contains the k-th body of each system that has more than k bodies.
+    List k contains the k-th body of each system with more than k bodies.
     """
     order = np.argsort(systems, kind="stable")
     rank = np.arange(order.size) - np.searchsorted(systems[order], systems[order])
@@ -55,14 +55,14 @@ DERIVED_FROM: dict[str, tuple[str, ...]] = {
 
 
 def derived_parameters(t: Topology, p: dict[str, Array], real: Any) -> dict[str, Array]:
-    """Compute the arrays of fields.DERIVED_FIELDS from the arrays of PARAMETER_FIELDS."""
+    """Compute all derived arrays (``fields.DERIVED_FIELDS``) from the parameters ``p``."""
     return {name: derive(name, t, p, real) for name in DERIVED_FROM}
 
 
 def refresh_derived(
     derived: dict[str, Array], name: str, worlds: Array, t: Topology, p: dict[str, Array], real: Any
 ) -> list[str]:
-    """Recompute the derived fields that depend on parameter ``name`` in ``worlds``, and return their names."""
+    """Recompute the derived arrays that depend on parameter ``name`` in ``worlds``, and return their names."""
     changed = [field for field, sources in DERIVED_FROM.items() if name in sources]
     for field in changed:
         if derived[field].shape[0] == p[name].shape[0]:
@@ -75,7 +75,7 @@ def refresh_derived(
 
 
 def check_parameter(model: Model, current: dict[str, Array], name: str, array: Array, column: Any) -> None:
-    """Check a new parameter array (worlds, ...), also against the current parameters, such as the opposite limit."""
+    """Check a new parameter array (worlds, ...). Compare it with current parameters, such as the opposite limit."""
     if name in ("limit_lower", "limit_upper"):
         axis = model.axes[int(column)]
         if axis.joint >= 0 and model.coordinates[axis.joint][axis.coordinate].kind == DISTANCE:

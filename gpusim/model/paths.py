@@ -1,8 +1,8 @@
-"""Paths through the elimination tree. A body's path contains the constraints that respond to a load on the body.
+"""Paths through the elimination tree. The path of a body contains the constraints that respond to a load on the body.
 
-All constraints on a body are neighbors. The pivots of a body's constraints are therefore on one path to the root of the
-elimination tree. With the factor L of the direct solver and a load r on a body, L^-1 r is nonzero only on the body's
-path (Liu 1990, The role of elimination trees in sparse factorization).
+All constraints on a body couple with each other in the factorization. Their pivots are therefore on one path to the
+root of the elimination tree. Let L be the factor of the direct solver, and r a load on the body. L^-1 r is nonzero only
+on the path of the body (Liu 1990, The role of elimination trees in sparse factorization).
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ MAX_COMPARED = 2000
 
 @dataclass(frozen=True)
 class Paths:
-    """Path of each body to the root of the elimination tree. A path is a list of positions in the elimination order.
+    """Paths of all bodies to the root of the elimination tree.
+
+    A path is a list of positions in the elimination order.
 
     Attributes:
-        pivots: constraint at each position of the elimination order. The solver eliminates the constraints level by
-            level.
-        bodies: path of every body, in ascending order. The world is the last body. The path of a body without joints is
-            empty.
+        pivots: constraint at each position of the elimination order.
+        bodies: path of each body, in ascending order. The world is the last body. Bodies without joints have empty
+            paths.
     """
 
     pivots: list[int]
@@ -37,7 +38,7 @@ class Paths:
 
 
 def find_paths(t: Topology) -> Paths:
-    """Find the path of every body to the root of the elimination tree with hubs."""
+    """Find the paths of all bodies to the root of the elimination tree with hubs."""
     levels = t.hub_factorization[0].levels
     pivots = [int(k) for level in levels for k in level.pivots]
     position = {c: n for n, c in enumerate(pivots)}
@@ -58,7 +59,7 @@ def find_paths(t: Topology) -> Paths:
 
 
 def max_path_pivots(paths: Paths, contact: ContactTopology, capacity: int) -> int:
-    """Return an upper bound for the total path length of ``capacity`` contact manifolds."""
+    """Return an upper bound for the total length of the paths of ``capacity`` contact manifolds."""
     bodies = sorted({int(b) for b in contact.body if paths.bodies[b]})
     if len(bodies) > MAX_COMPARED:
         return capacity * min(len(paths.pivots), 2 * max(map(len, paths.bodies)))
@@ -83,7 +84,7 @@ def max_path_pivots(paths: Paths, contact: ContactTopology, capacity: int) -> in
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Return the sizes of the arrays for contact paths, by name.
+    """Return the sizes of the arrays for contacts on bodies with joints, by name.
 
     ``contacts`` is the result of :meth:`ContactTopology.sizes`.
     """
@@ -105,7 +106,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
 
 
 def articulated_pairs(contact: ContactTopology, pairs: int) -> int:
-    """Return the maximum number of contact manifolds that touch a body with joints, at most ``pairs``."""
+    """Return the maximum number of contact manifolds on bodies with joints, at most ``pairs``."""
     if contact.candidates is None:
         return pairs
     on = contact.articulated[contact.body]

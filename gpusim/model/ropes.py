@@ -1,4 +1,4 @@
-"""Tables of ropes: the solver row of each rope, and the constraint rows that determine the tension of each joint."""
+"""Tables of ropes: the axis row of each rope, and the constraint rows that determine the tension of each joint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pulling(model: Model) -> list[int]:
 
 
 def rope_table(model: Model) -> dict[str, Array]:
-    """Return the table as a dict from the names in ``COLUMNS`` to arrays."""
+    """Return the arrays that ``COLUMNS`` lists, by name."""
     joints = pulling(model)
     known = set(joints)
     axes = [k for k, axis in enumerate(model.axes) if axis.joint in known]
@@ -42,7 +42,10 @@ def rope_table(model: Model) -> dict[str, Array]:
 
 
 def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
-    """Return the rows and weights for the tension of each joint, including the rows of its tendons and couplings."""
+    """Return the constraint rows and their weights for the tension of each joint.
+
+    The tension includes the rows of tendons and couplings over the joint.
+    """
     rows_of = _rows_of_joints(model)
     terms_of = {joint: [(row, 1.0) for row in rows_of.get(joint, ())] for joint in joints}
     coupled = zip(model.couplings, model.topology.coupling.rigid_row.tolist(), strict=False)
@@ -63,13 +66,13 @@ def _terms(model: Model, joints: list[int]) -> list[list[tuple[int, float]]]:
 
 
 def _factor_within(inner: dict[Any, float], outer: dict[Any, float]) -> float:
-    """Return f if the sum ``outer`` is f times the sum ``inner`` plus other terms, else 0."""
+    """Return f if the sum ``outer`` equals f times the sum ``inner`` plus other terms. Otherwise, return 0."""
     ratios = [outer.get(key, 0.0) / factor for key, factor in inner.items()]
     return ratios[0] if len(outer) > len(inner) and max(ratios) - min(ratios) <= 1e-12 * abs(ratios[0]) else 0.0
 
 
 def _rows_of_joints(model: Model) -> dict[int, list[int]]:
-    """Return a dict: joint -> solver rows of the joint's constraint and of coupled actuators on the joint."""
+    """Return a dict that maps each joint to the rows of its constraint and of coupled actuators on the joint."""
     t = model.topology
     rows: dict[int, list[int]] = {}
     for constraint, joint in enumerate(t.constraint_joint.tolist()):

@@ -1,4 +1,4 @@
-"""Tables of force sensors, which the simulation steps and the signals use."""
+"""Tables of force sensors, for simulation steps and signals."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BREAKS = ("break_force", "break_torque")
 
 
 def of_kind(model: Elements, kind: str) -> list[SensorSpec]:
-    """Return the sensors of one kind, in the order of the model."""
+    """Return all sensors of one kind, in the order of the model."""
     return [s for s in model.sensors if s.kind == kind]
 
 
 def breaking_sensors(model: Elements) -> dict[int, int]:
-    """Return a dict from each breakable joint to the index of its first joint sensor."""
+    """Return a dict that maps each breakable joint to the index of its first joint sensor."""
     first_sensor: dict[int, int] = {}
     for index, sensor in enumerate(of_kind(model, JOINT_SENSOR)):
         if BREAKS[0] in model.joints[sensor.element_index].params:
@@ -37,7 +37,7 @@ def breaking_sensors(model: Elements) -> dict[int, int]:
 
 
 def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
-    """Return the table as a dict from the names in ``COLUMNS`` to arrays."""
+    """Return the arrays that ``COLUMNS`` lists, by name."""
     joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
     constraint_of = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
     read = coordinates(model) if joints else None

@@ -1,4 +1,4 @@
-"""Table of sites, for the signals on all backends."""
+"""Table of sites, for signals."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ body frame (quaternion xyzw)."""
 
 
 def site_table(model: Elements) -> dict[str, Array]:
-    """Return the table as a dict from the names in ``COLUMNS`` to arrays (sites, ...).
+    """Return the arrays (sites, ...) that ``COLUMNS`` lists, by name.
 
-    All bodies must already have centers of mass.
+    All bodies must already have a center of mass.
     """
     world, sites = len(model.bodies), model.sites
     arms = [s.xform.position - (0.0 if s.body == WORLD else model.bodies[s.body].com) for s in sites]

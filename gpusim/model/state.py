@@ -1,4 +1,4 @@
-"""State: all values that change from step to step, as arrays over worlds."""
+"""State: all values that change from step to step, as arrays of all worlds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ commands, and the second half contains their values."""
 
 
 def apply_overrides(control: Array, state: State) -> None:
-    """Replace overridden commands in ``control`` by the override values, (num_worlds, commands)."""
+    """Replace the commands that an emergency stop overrides, in ``control`` (num_worlds, commands)."""
     override, count = state.arrays[OVERRIDE], control.shape[1]
     if np.count_nonzero(override):
         control[...] = np.where(override[:, :count] != 0.0, override[:, count:], control)
@@ -34,7 +34,7 @@ def apply_overrides(control: Array, state: State) -> None:
 
 @dataclass
 class State:
-    """State of a simulation: ``arrays`` by name (fields.state_fields), and actuator states in ``groups``."""
+    """State of a simulation: ``arrays`` by name (``fields.state_fields``), and actuator variables in ``groups``."""
 
     num_worlds: int
     arrays: dict[str, Array]
@@ -42,9 +42,9 @@ class State:
 
     @classmethod
     def initial(cls, model: Model, num_worlds: int, real: Any, config: SolverConfig | None = None) -> State:
-        """Return a state with the builder's poses and velocities in every world.
+        """Return a state with the poses and velocities of the builder in every world.
 
-        ``config`` sets the contact capacity.
+        ``config`` determines the contact capacity.
         """
         t = model.topology
         sizes = {
@@ -86,19 +86,19 @@ class State:
         return state
 
     def reset_angles(self, model: Model, worlds: Any = slice(None)) -> None:
-        """Recompute the joint angles from the poses. The new angles are within +-pi (rad)."""
+        """Recompute the joint angles from the poses, within +-pi (rad)."""
         r = rotations.matrix_from_quaternion(self.arrays["orientation"])
         self.arrays["angle"][worlds] = wrapped_angles(model, r)[worlds]
 
     def variables(self) -> dict[str, Array]:
-        """Return every array of the state by name. Actuator variables have the name ``kind.name``."""
+        """Return all arrays of the state by name. Actuator variables have names of the form ``kind.name``."""
         named = dict(self.arrays)
         for group in self.groups:
             named.update({f"{group.type.name}.{k}": v for k, v in group.state.items()})
         return named
 
     def copy(self) -> State:
-        """Return a copy of the state with all variables. The copy and the original share the parameters."""
+        """Return a copy of the state with all variables. The copy shares the actuator parameters with the original."""
         groups = []
         for group in self.groups:
             new = copy.copy(group)
@@ -107,14 +107,14 @@ class State:
         return State(self.num_worlds, {k: v.copy() for k, v in self.arrays.items()}, groups)
 
     def restore(self, other: State, worlds: Any = None) -> None:
-        """Copy the variables of some worlds from another state of the same model.
+        """Copy the variables of chosen worlds from another state of the same model.
 
         Args:
             other: state whose arrays have the same shapes.
-            worlds: indices, or a mask (num_worlds,), or None for all.
+            worlds: indices of the worlds, a mask (num_worlds,), or None for all worlds.
 
         Raises:
-            ModelError: ``other`` belongs to another model, or its number of worlds differs.
+            ModelError: ``other`` belongs to another model, or has another number of worlds.
         """
         if _shapes(self) != _shapes(other):
             rule = "the arrays of the other state have different shapes"
@@ -122,7 +122,7 @@ class State:
         self.copy_worlds(other, slice(None) if worlds is None else worlds)
 
     def copy_worlds(self, other: State, worlds: Any) -> None:
-        """Copy the variables of some worlds from another state without checks (see :meth:`restore`)."""
+        """Copy the variables of chosen worlds from another state without checks. See :meth:`restore`."""
         worlds = as_slice(worlds)
         for name, array in self.arrays.items():
             if array.size:  # skip empty arrays, because indexing an empty array takes as long
@@ -137,7 +137,7 @@ def _shapes(state: State) -> dict[str, tuple[int, ...]]:
 
 
 def wrapped_angles(model: Model, rotation: Array) -> Array:
-    """Return joint angles within +-pi (rad), (num_worlds, angles), from the bodies' rotation matrices."""
+    """Return the joint angles within +-pi (rad), (num_worlds, angles), for the rotation matrices of all bodies."""
     t = model.topology.angle
     axis = rotations.matvec(rotation[:, t.owner], t.axis)
     ref_a = rotations.matvec(rotation[:, t.body_a], t.ref_a)

@@ -40,7 +40,7 @@ class Layout:
 
     @cached_property
     def slices(self) -> dict[str, slice]:
-        """Return a dict from each signal to its slice of columns in a block of samples."""
+        """Return a dict: signal name -> slice of the last axis of :attr:`Block.values`."""
         found, start = {}, 0
         for name, shape in self.shapes.items():
             found[name] = slice(start, start + math.prod(shape))
@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def width(self) -> int:
-        """Return the number of columns for one world."""
+        """Return the number of values per sample and world."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     @property
@@ -93,7 +93,7 @@ class Block:
     """Consecutive samples.
 
     Attributes:
-        time: (n,) times (s).
+        time: times (n,) (s) of the n samples.
         values: values of all signals (n, worlds, width), with the ``dtype`` of the layout.
         poses: position (m) and quaternion (xyzw) of each body frame in the world frame (n, bodies, 7). The array is
             empty if the recording has no poses.

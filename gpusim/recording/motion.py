@@ -1,8 +1,8 @@
 """Motions: recorded poses of all bodies over time. Playing a motion needs no simulation.
 
-A recorder writes a growing file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size per frame.
-If the program ends unexpectedly, you can play all complete frames. Closing the recorder converts the file to
-``NAME.npz``, with these arrays:
+A recorder writes a file ``NAME.npz.part``: a line of JSON (the header), then one block of fixed size per frame. If the
+program ends unexpectedly, you can play all complete frames. Closing the recorder converts the file to ``NAME.npz``,
+with these arrays:
 
     header: text, JSON: see :class:`MotionHeader`
     time: (frames,) s
@@ -58,8 +58,7 @@ class MotionHeader:
         rate: frames per second of simulated time.
         fixed_base: True if the robot file was loaded with a fixed base and without servos that hold the joints.
         format: name of the file format.
-        signals: name of a recorded diagram wire -> number of components. The dict is empty if the model has no
-            diagrams.
+        signals: name of a recorded diagram wire -> number of components. Empty without diagrams.
     """
 
     target: str
@@ -139,7 +138,7 @@ class MotionRecorder(Closing):
 
     Attributes:
         frames: number of recorded frames.
-        rescued: new path of an unfinished recording that an earlier run left at the same path, or None.
+        rescued: path to which the recorder moved the unfinished file of an earlier run, or None.
 
     Raises:
         ModelError: the path does not end in .npz, the file cannot be written, a world does not exist, or the rate is
@@ -244,7 +243,7 @@ class MotionRecorder(Closing):
 
 
 def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
-    """Return a pair for each diagram: name of its state array, and dict from signal names to columns of the array."""
+    """Return, for each diagram, the name of its state array and a dict from signal names to columns of this array."""
     runtime = getattr(sim, "runtime", None)
     running = runtime.running if runtime is not None else ()
     return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]
@@ -376,7 +375,7 @@ def _load_finished(file: Path) -> Motion:
 
 
 def _without_poses(file: Path, names: Sequence[str]) -> ModelError:
-    """Return the error for an NPZ file that contains no poses, so that the viewer cannot draw it."""
+    """Return the error for an NPZ file without poses, which the viewer cannot draw."""
     if "time" not in names:
         return _no_recording(file, "it holds other arrays")
     return ModelError(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def between(first: Array, second: Array, fraction: float) -> Array:
-    """Interpolate linearly: ``first`` at fraction 0, ``second`` at fraction 1."""
+    """Interpolate linearly between ``first`` (fraction 0) and ``second`` (fraction 1)."""
     blend: Array = first + fraction * (second - first)
     return blend
 
@@ -39,15 +39,15 @@ def slerp(first: Array, second: Array, fraction: float) -> Array:
 
 
 class MotionPlayer:
-    """Player of a recorded motion. The viewer can draw a player in the same way as a simulation.
+    """Player of a recorded motion. The viewer can draw a player instead of a simulation.
 
     Args:
         motion: the recorded motion.
         model: model of the scene or file that the motion belongs to.
 
     Attributes:
-        time: current time, measured from the first frame (s). You can write ``time``. The player clamps written times
-            to the duration of the motion.
+        time: current time (s) since the first frame. If you set a time, the player clips it to the duration of the
+            motion.
 
     Raises:
         ModelError: the bodies of the model and of the motion differ.
@@ -71,7 +71,7 @@ class MotionPlayer:
 
     @property
     def time(self) -> float:
-        """Current time from the first frame (s)."""
+        """Current time (s) since the first frame."""
         return self._time
 
     @time.setter
@@ -79,15 +79,12 @@ class MotionPlayer:
         self._time = min(max(value, 0.0), self.duration)
 
     def frame(self) -> int:
-        """Return the index of the last frame whose time is not after the current time."""
+        """Return the index of the last frame at or before the current time."""
         at = self.motion.time[0] + self._time + 1e-9
         return max(0, int(np.searchsorted(self.motion.time, at, side="right")) - 1)
 
     def go_to_frame(self, number: int) -> None:
-        """Set the current time to the time of a frame.
-
-        If no frame has the index ``number``, use the first or the last frame.
-        """
+        """Set the current time to the time of a frame. Clip ``number`` to the existing frames."""
         number = min(max(number, 0), len(self.motion) - 1)
         self._time = float(self.motion.time[number] - self.motion.time[0])
 

@@ -71,8 +71,7 @@ def draw(plots: Sequence[Plot], recording: Recording, title: str = "") -> Figure
 
     Args:
         plots: the panels, at least one.
-        recording: recording with every signal that the panels show. Each panel shows only the first ``MAX_WORLDS``
-            worlds.
+        recording: recording with all signals of the panels. Each panel shows only the first ``MAX_WORLDS`` worlds.
         title: title above the figure.
 
     Returns:
@@ -171,6 +170,6 @@ def _draw_worlds(axes: Axes, time: np.ndarray, samples: np.ndarray, label: str, 
 
 
 def _plain(text: str) -> str:
-    """Escape text. Otherwise, matplotlib could parse the text as a formula or omit the text from a legend."""
+    """Escape text, so that matplotlib shows it literally."""
     text = text.replace("$", r"\$")
     return f" {text}" if text.startswith("_") else text

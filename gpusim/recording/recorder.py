@@ -25,7 +25,7 @@ class Recorder:
     Args:
         sim: the simulation, or an object with ``num_worlds``, ``signals()`` and ``read(name, numpy=True)``.
         signals: signal names or patterns with wildcards, see :meth:`Simulation.observe`.
-        capacity: initial buffer capacity in samples. The recorder copies a full buffer to a buffer of twice the size.
+        capacity: initial buffer capacity in samples. The recorder doubles a full buffer.
 
     Raises:
         UnknownNameError: a signal does not exist.
@@ -41,7 +41,7 @@ class Recorder:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the recorded signals, in the order given."""
+        """Names of the recorded signals, in the given order."""
         return tuple(self._buffers)
 
     def __len__(self) -> int:
@@ -64,7 +64,7 @@ class Recorder:
         self._count += 1
 
     def recording(self) -> Recording:
-        """Return all samples taken until now, as read-only views. Later samples do not change the returned views."""
+        """Return all samples until now, as read-only views. Later samples do not change these views."""
         signals = {
             name: np.empty((0, self._sim.num_worlds)) if buffer is None else _view(buffer, self._count)
             for name, buffer in self._buffers.items()
@@ -92,7 +92,7 @@ def _doubled(buffer: np.ndarray) -> np.ndarray:
 
 
 def load_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read a finished or growing recording of signals.
+    """Read a finished or unfinished recording of signals.
 
     Args:
         path: NAME.npz, .parquet, .mcap, .csv or .rrd. For a recording that is running or was interrupted, the path also

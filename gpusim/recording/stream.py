@@ -39,7 +39,7 @@ least _LIVE_PAUSE times the time to send the last block."""
 
 
 class StreamRecorder:
-    """Recorder that writes signals to a growing file. :meth:`close` converts the growing file to the final file.
+    """Recorder that writes signals to a ``.part`` file. :meth:`close` converts the ``.part`` file to the final file.
 
     Args:
         sim: the simulation.
@@ -101,7 +101,7 @@ class StreamRecorder:
         self._closed = False
 
     def _columns_of(self, names: Iterable[str]) -> Array:
-        """Return the column indices of the signals ``names`` in the observation."""
+        """Return the columns of the signals ``names`` in the observation array."""
         slices = self._seen.slices
         return np.array([k for name in names for k in range(slices[name].start, slices[name].stop)], np.int64)
 
@@ -116,7 +116,7 @@ class StreamRecorder:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the recorded signals, in the order given."""
+        """Names of the recorded signals, in the given order."""
         return tuple(self.layout.shapes)
 
     def __len__(self) -> int:
@@ -128,8 +128,7 @@ class StreamRecorder:
         For a failed world, the recorder stores the values of the last valid state.
 
         Raises:
-            OSError: writing to the disk fails, or the viewer was closed. The growing file keeps all blocks that were
-                written before.
+            OSError: writing to the disk fails, or the viewer was closed. The ``.part`` file keeps all earlier blocks.
             ModelError: the recorder is closed.
         """
         if self._closed:
@@ -146,7 +145,7 @@ class StreamRecorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the buffered samples to the file. Written samples remain even if the process is killed later."""
+        """Write the buffered samples to the file. The file keeps them even if the process is killed later."""
         if self._count:
             block = Block(self._time[: self._count], self._values[: self._count], self._body_poses[: self._count])
             began = time.monotonic()
@@ -156,10 +155,10 @@ class StreamRecorder:
             self._due = time.monotonic() + max(_LIVE_EVERY, _LIVE_PAUSE * (time.monotonic() - began))
 
     def close(self) -> None:
-        """Convert the growing file to the final file, or delete it if it has no samples. A second call does nothing.
+        """Convert the ``.part`` file to the final file, or delete it if it has no samples. A second call does nothing.
 
         Raises:
-            OSError: writing to the disk fails. The growing file keeps all blocks that were written before.
+            OSError: writing to the disk fails. The ``.part`` file keeps all earlier blocks.
         """
         if self._closed:
             return
@@ -246,10 +245,10 @@ def record(
 
 
 def recover(part: str | os.PathLike[str]) -> Path:
-    """Turn the growing file of an interrupted recording into a final file.
+    """Convert the ``.part`` file of an interrupted recording to a final file.
 
     Args:
-        part: path NAME.SUFFIX.part of the growing file.
+        part: path NAME.SUFFIX.part of the interrupted recording.
 
     Returns:
         Path NAME.SUFFIX of the final file, which has all complete blocks.

@@ -1,12 +1,13 @@
-"""Residuals of the solve, and the worlds that exceed an accuracy limit.
+"""Accuracy checks: they measure the following values, and mark worlds that exceed an accuracy limit.
 
-* Joints: the residual is the position error of the rigid rows at the start of the substep. The residual excludes the
-  errors of poses that you have just set.
+* Joints: the residual is the position error of the rigid constraint rows at the start of the substep. Errors in poses
+  that you have just set do not count.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
-* Modes and laws: the value is the number of substeps since the start in which the solve did not converge.
-* Voids: the value is the volume of the greatest vapor void in the oil, m3 (actuators/hydraulic/cavitation.py).
-* Motions: the value is the greatest distance over which a joint jumped to reach its prescribed path.
-* Rotors: the value is the greatest rotation in a substep of a rotor that is too fast for the step (rotors.py).
+* Modes and laws of axis rows: the value is the number of substeps since the start in which the solve did not converge.
+* Voids: the value is the volume of the largest vapor cavity in the oil, m3 (actuators/hydraulic/cavitation.py).
+* Motions: the value is the largest distance by which a prescribed motion made a joint jump in one substep.
+* Rotors: the value is the largest rotation angle per substep of a rotor. Only rotors that are too fast for the time
+  step count (rotors.py).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def relative_change(w: StepBuffers, change: Array, load: Array) -> Array:
 
 
 def measure(w: StepBuffers) -> None:
-    """Update the residuals of joints and contacts, and the ``inexact`` bits."""
+    """Update the residuals of joints and contacts. Mark inaccurate worlds in ``inexact``."""
     state, limits = w.state.arrays, w.accuracy_limits
     counts = (w.step_last > 0.0) & (state["posed"] == 0)
     if w.topology.num_constraints:
@@ -52,9 +53,9 @@ def measure(w: StepBuffers) -> None:
 
 
 def measure_voids(w: StepBuffers) -> None:
-    """Update the volume of the greatest void in the oil.
+    """Update the volume of the largest vapor cavity in the oil.
 
-    The least significant bits of the volume contain the index of the void.
+    The least significant bits of the stored number contain the index of the cavity.
     """
     peak = w.state.arrays["void_peak"]
     for group in w.groups.values():
@@ -64,7 +65,7 @@ def measure_voids(w: StepBuffers) -> None:
 
 
 def measure_jumps(w: StepBuffers) -> None:
-    """Update the greatest distance by which a joint jumped to its prescribed path."""
+    """Update the largest distance by which a prescribed motion made a joint jump."""
     peak = w.state.arrays["jump_peak"]
     for group in w.groups.values():
         distances = group.type.jump(group, w)
@@ -73,13 +74,13 @@ def measure_jumps(w: StepBuffers) -> None:
 
 
 def measure_spins(w: StepBuffers, angles: Array) -> None:
-    """Update the greatest rotation, in one substep, of a rotor that is too fast for the step."""
+    """Update the largest rotation angle per substep of the rotors that are too fast for the time step."""
     peak = w.state.arrays["spin_peak"]
     peak[:] = np.maximum(peak, np.max(_tagged(angles.astype(np.float64)), axis=1, initial=0.0))
 
 
 def _errors(w: StepBuffers) -> tuple[Array, Array]:
-    """Return the gap (m) and the greatest rotation error of every constraint, each (num_worlds, constraints)."""
+    """Return the gap (m) and the largest rotation error (rad) of each constraint, (num_worlds, constraints) each."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = np.abs(w.element_value[:, t.rigid_element])
@@ -93,14 +94,14 @@ def _errors(w: StepBuffers) -> tuple[Array, Array]:
 
 
 def _worst(counts: Array, errors: Array) -> Array:
-    """Return each world's maximum error, (num_worlds,). In worlds outside the mask ``counts``, return 0."""
+    """Return the maximum error of each world in the mask ``counts``, and 0 for all other worlds, (num_worlds,)."""
     return np.where(counts, np.max(errors, axis=1, initial=0.0), 0.0)
 
 
 def _tagged(values: Array, first: int = 0) -> Array:
-    """Write the index of each positive value into the least significant bits of the value.
+    """Store the column number of each positive value in the least significant bits of that value.
 
-    ``values`` is (num_worlds, n).
+    ``values`` is (num_worlds, n): n values for each world.
     """
     bits = values.view(np.uint64) & np.uint64(~TAG_MASK & (1 << 64) - 1)
     bits = bits | np.uint64(TAG_MASK - first) - np.arange(values.shape[1], dtype=np.uint64)
@@ -108,5 +109,5 @@ def _tagged(values: Array, first: int = 0) -> Array:
 
 
 def constraint_of(peak: float) -> int:
-    """Return the index that :func:`_tagged` wrote into the least significant bits of a value."""
+    """Return the column number that :func:`_tagged` stored in the number ``peak``."""
     return TAG_MASK - (int(np.float64(peak).view(np.uint64)) & TAG_MASK)

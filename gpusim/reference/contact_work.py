@@ -1,4 +1,4 @@
-"""Work arrays of contacts, filled by the contact stages."""
+"""Work arrays of contacts. The contact stages fill these arrays."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ContactWork:
     """Work arrays of CONTACT_WORK_FIELDS (description/contact_fields.py), with shapes (num_worlds, ...).
 
     Attributes:
-        sizes: dimensions by name ("pairs", "shapes", ...).
-        shapes: the shapes as objects of the narrow phase.
+        sizes: array dimensions by name ("pairs", "shapes", ...).
+        shapes: shapes of the model, as objects of collide/shapes.py.
         overflowed: number of pair buffer overflows, over all worlds and steps.
     """
 
@@ -96,7 +96,7 @@ class ContactWork:
 
 
 def contact_work(model: Model, num_worlds: int, config: SolverConfig, real: Any) -> ContactWork | None:
-    """Return the work arrays of contacts, or None if no shapes of the model can collide."""
+    """Return the work arrays of contacts, or None if shapes of the model can never collide."""
     if not model.contact.capacity(config, model.topology.dynamic):
         return None
     return ContactWork(model, num_worlds, config, real)

@@ -1,4 +1,4 @@
-"""Index arrays for the reference stages. The constructor of ``Layout`` computes the arrays once from the topology."""
+"""Index arrays for the reference stages, computed once from the topology."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ ROW_GAP, ROW_ROTATION = 1, 2
 
 
 class Layout:
-    """Positions of elements, constraint rows and sides in the flat arrays.
+    """Indices of elements, constraint rows and sides in flat arrays.
 
-    A *slot* is the position of a body in the list of a constraint's bodies. A *side* is one slot of one constraint. The
-    index of a side is ``constraint * slots + slot``. Row k of a side has the index ``side * block + k``.
+    A constraint acts on a list of bodies. A *slot* is an index in this list. A *side* is one slot of one constraint.
+    The index of a side is ``constraint * slots + slot``. Row k of a side has the index ``side * block + k``.
     """
 
     def __init__(self, t: Topology) -> None:
@@ -61,10 +61,7 @@ class Layout:
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:
-        """Return the moment arms (worlds, sides, 3) of each constraint about the center of mass of each body.
-
-        The moment arms are in the world frame.
-        """
+        """Return the moment arm of each side about the center of mass of its body, world frame, (worlds, sides, 3)."""
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
@@ -81,7 +78,7 @@ class Layout:
         return arms
 
     def sum_slots(self, sides: Array) -> Array:
-        """Sum values (worlds, sides, ...) over the slots of each constraint, and return (worlds, constraints, ...)."""
+        """Sum values (worlds, sides, block) over the slots of each constraint. Return (worlds, constraints, block)."""
         t = self.topology
         split = sides.reshape(sides.shape[0], t.num_constraints, t.slots, t.block)
         total = split[:, :, 0] + split[:, :, 1]
@@ -90,10 +87,7 @@ class Layout:
         return np.asarray(total)
 
     def sum_sides(self, sides: Array) -> Array:
-        """Sum values (worlds, sides + 1, k) over the constraints of each body, in a fixed order.
-
-        Return (worlds, bodies, k).
-        """
+        """Sum values (worlds, sides + 1, k) over the sides of each body. Return (worlds, bodies, k)."""
         table = self.topology.body_sides
         if table.shape[1] == 0:
             return np.zeros((sides.shape[0], table.shape[0], *sides.shape[2:]), sides.dtype)

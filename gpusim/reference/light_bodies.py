@@ -1,7 +1,7 @@
 """Constraint rows of very light bodies, such as the small bodies between two imported joints.
 
-The response of a row to an impulse comes mostly from the light body. The factorization subtracts the response of the
-light body from the pivot. Only the small response of the heavy bodies remains in the pivot.
+An impulse on such a row moves almost only the light body. The factorization subtracts this motion from the pivot. The
+pivot that remains comes from the heavy bodies and is tiny.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIN_FRACTION = 1e-5
 def heavy_share(model: Model) -> Array:
     """Return the fraction of each row's response that comes from heavy bodies, (constraints * block,).
 
-    The fractions depend on the masses in the builder, and not on later changes.
+    The masses in the builder determine the fractions. Later mass changes have no effect.
     """
     t = model.topology
     mass = np.where(t.dynamic, [*(body.mass for body in model.bodies), 0.0], 0.0)

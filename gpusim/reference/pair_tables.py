@@ -13,7 +13,7 @@ MODULUS_COLUMN, LAW_COLUMN = 0, 1
 
 
 class PairTables:
-    """Tables of the properties of shape pairs."""
+    """Properties of shape pairs. All methods take n pairs as two arrays of shape indices ``a`` and ``b``, (n,) each."""
 
     def __init__(self, t: ContactTopology) -> None:
         self.t = t
@@ -24,7 +24,7 @@ class PairTables:
         self._row = np.array([row for _, row in custom], dtype=np.int64)
 
     def custom_material(self, a: Array, b: Array) -> Array:
-        """Return each pair's row in ``ContactTopology.materials``, (n,), or -1 for a pair without a custom material."""
+        """Return the index in ``ContactTopology.materials`` of each pair's custom material, or -1 without one, (n,)."""
         if not self._key.size:
             return np.full(a.shape, -1)
         key = a * self.t.num_shapes + b
@@ -32,16 +32,16 @@ class PairTables:
         return np.where(self._key[at] == key, self._row[at], -1)
 
     def surfaces(self, a: Array, b: Array) -> tuple[Array, Array]:
-        """Return the indices of both shapes in the arrays of material parameters, (n,) each.
+        """Return the indices of both shapes in the material parameter arrays, (n,) each.
 
-        If a pair has a custom material, both indices are the index of this material.
+        For a pair with a custom material, both indices are the index of this material.
         """
         row = self.custom_material(a, b)
         column = self.t.num_shapes + row
         return np.where(row >= 0, column, a), np.where(row >= 0, column, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return three arrays (n,) for friction: the material indices of shapes A and B, and the combination rule."""
+        """Return the data for friction, (n,) each: material indices of shapes A and B, and combination rule."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)

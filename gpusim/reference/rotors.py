@@ -2,9 +2,9 @@
 
 Gears and other couplings may drive a rotor.
 
-The hinge rotates the angular momentum L of the rotor. The bias of the hinge's rows depends on the velocities after the
-solve, so the solver iterates. Each pass multiplies the error by n/sqrt(1 + n^2) with n = h |L| / (2 I). I is the moment
-of inertia about an axis perpendicular to the spin axis.
+When the hinge axis turns, the hinge must rotate the angular momentum L of the rotor. The gyroscopic torque depends on
+the velocities after the solve, so the solver iterates. Each iteration multiplies the error by n/sqrt(1 + n^2) with n =
+h |L| / (2 I). I is the moment of inertia about an axis perpendicular to the spin axis.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ PASSES = 10
 def rotors(model: Model, config: SolverConfig) -> Array:
     """Return the axis of each rotor in the body frame, and the ratio I_axis / (2 I), (bodies + 1, 4).
 
-    The values of all other bodies are zero. The result depends on the inertias in the builder, and not on later
-    changes.
+    Bodies that are not rotors have zeros. The inertias in the builder determine the result. Later changes of the
+    inertias have no effect.
     """
     t, result = model.topology, np.zeros((model.topology.num_bodies + 1, 4))
     if not config.direct or config.scheme == "semi_implicit":
@@ -52,7 +52,7 @@ def rotors(model: Model, config: SolverConfig) -> Array:
 
 
 def _rotor(model: Model, joint: int, body: int) -> Array:
-    """Return the axis and the ratio of :func:`rotors` for a body with one hinge, or zeros."""
+    """Return the axis and the ratio (see :func:`rotors`) of a body with one hinge, or zeros if it is not a rotor."""
     spec, frames = model.bodies[body], joint_frames(model.joints[joint])
     child = model.joints[joint].child == body
     axis, point = (frames.axes_b[:, 2], frames.point_b) if child else (frames.axes_a[:, 2], frames.point_a)
@@ -69,10 +69,10 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 
 
 def rotation_angles(w: Any) -> Array:
-    """Return the angle by which each body rotates in the substep (rad), (worlds, bodies).
+    """Return the rotation angle of each body in the substep (rad), (worlds, bodies).
 
-    The angle excludes the spin of a rotor. If the rotor is too fast for the step and its axis rotates, the angle
-    includes the spin.
+    The angle of a rotor excludes its spin. Exception: it includes the spin if the rotor is too fast for the time step
+    and its axis rotates.
     """
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)
@@ -85,10 +85,10 @@ def rotation_angles(w: Any) -> Array:
 
 
 def find_spinning(w: Any, touching: Array) -> tuple[Array, Array]:
-    """Return a mask of worlds with fast rotors, and the spins of rotors that are too fast for the step.
+    """Return a mask of worlds with fast rotors (worlds,), and the spins of rotors that are too fast (worlds, bodies).
 
-    The mask (worlds,) omits worlds with contacts or with rotors that are too fast. The
-    spins in the substep (rad) are (worlds, bodies), and 0 for all other bodies.
+    The mask excludes worlds with contacts and worlds with rotors that are too fast for the time step. The spins are the
+    angles per substep (rad), and 0 for all other bodies.
     """
     if not w.rotors.any():
         return np.zeros(w.num_worlds, bool), np.zeros((w.num_worlds, 1))

@@ -1,4 +1,4 @@
-"""NumPy functions ``<stage>(work)`` of the stages in solver/schedule.py."""
+"""NumPy functions of the solver stages. solver/schedule.py lists the stages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.rotations import matrix_from_quaternion
 
 
 def broad_phase(w: StepBuffers) -> None:
-    """Find pairs of shapes whose boxes overlap."""
+    """Find the pairs of shapes whose bounding boxes overlap."""
     if w.contacts is not None:
         from gpusim.reference.contacts import broad_phase, narrow_phase
 
@@ -28,7 +28,7 @@ def broad_phase(w: StepBuffers) -> None:
 
 
 def narrow_phase(w: StepBuffers) -> None:
-    """Find the contact points of each pair."""
+    """Find the contact points of each pair of shapes."""
     if w.contacts is not None:
         from gpusim.reference.contacts import narrow_phase, seams
 
@@ -39,7 +39,7 @@ def narrow_phase(w: StepBuffers) -> None:
 
 
 def color_contacts(w: StepBuffers) -> None:
-    """Color the manifolds. The solver solves manifolds of one color in parallel."""
+    """Color the contact manifolds. The solver solves manifolds of one color in parallel."""
     if w.contacts is not None:
         from gpusim.reference.contacts import contact_coloring
 
@@ -47,12 +47,12 @@ def color_contacts(w: StepBuffers) -> None:
 
 
 def prepare(w: StepBuffers) -> None:
-    """Compute the Jacobian and the row velocities before stage kick."""
+    """Compute the Jacobian and the row velocities at the current poses."""
     preparation.prepare(w, w.h)
 
 
 def prepare_contacts(w: StepBuffers) -> None:
-    """Compute the constraint rows of the manifolds. Update the contact points of rolling surfaces."""
+    """Update the contact points of rolling surfaces, and compute the constraint rows of contact manifolds."""
     if w.contacts is not None:
         from gpusim.reference.contacts import contact_follow
 
@@ -61,7 +61,7 @@ def prepare_contacts(w: StepBuffers) -> None:
 
 
 def solve(w: StepBuffers) -> None:
-    """Solve for the impulses of all rows."""
+    """Compute the impulses of all constraint rows and contacts."""
     if not w.topology.num_constraints:
         w.mode = w.state.arrays["axis_mode"]
         w.residual_now = np.zeros(w.num_worlds)
@@ -80,10 +80,7 @@ def _sweeps(w: StepBuffers) -> bool:
 
 
 def split_impulses(w: StepBuffers) -> None:
-    """Compute the displacement that corrects position errors.
-
-    Only the semi-implicit scheme runs stage split_impulses.
-    """
+    """Compute the displacement that corrects position errors, for the semi-implicit scheme only."""
     if not w.topology.num_constraints:
         return
     if w.config.direct:
@@ -108,7 +105,7 @@ def drift(w: StepBuffers) -> None:
 
 
 def positions(w: StepBuffers) -> None:
-    """Correct the position errors of the rigid rows."""
+    """Correct the position errors of the rigid constraint rows."""
     if not w.topology.num_constraints:
         return
     if w.config.direct:

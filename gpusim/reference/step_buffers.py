@@ -1,4 +1,4 @@
-"""Arrays of the current substep, which the stages write."""
+"""Work arrays of the current substep. The stages fill these arrays."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from gpusim.typing import Array
 
 
 class StepBuffers:
-    """Arrays of one substep over all worlds, with shapes (num_worlds, ...).
+    """Work arrays of one substep in all worlds, with shapes (num_worlds, ...).
 
-    ``kick_time`` is the time over which stage kick applies forces. ``h`` is the time step of the drift (s).
+    ``kick_time`` is the time over which stage kick applies forces (s). ``h`` is the duration of the drift (s).
     """
 
     def __init__(
@@ -134,17 +134,17 @@ class StepBuffers:
 
     @property
     def h_prev(self) -> Array:
-        """Return the duration of the previous substep (s), (num_worlds, 1). The dtype is ``real``."""
+        """Return the duration of the previous substep (s) in the number type ``real``, (num_worlds, 1)."""
         return self.step_last[:, None].astype(self.real)
 
     def refresh_parameters(self) -> None:
-        """Recompute the values that depend on parameters. Call ``refresh_parameters`` after a write of parameters."""
+        """Recompute all values that depend on parameters, after parameters have changed."""
         self.derived = derived_parameters(self.topology, self.parameters, self.real)
         self._take_derived()
         self._take_parameters()
 
     def parameter_written(self, name: str, worlds: Array) -> None:
-        """Recompute the values that depend on a parameter, after a write of the parameter in some worlds."""
+        """Recompute the values that depend on parameter ``name``, after it has changed in ``worlds``."""
         if refresh_derived(self.derived, name, worlds, self.topology, self.parameters, self.real):
             self._take_derived()
         self._take_parameters()
@@ -173,15 +173,15 @@ class StepBuffers:
     # coming substep.
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the values of the command ``name`` in the coming step, (num_worlds, n)."""
+        """Return the values of command ``name`` for n actuators in the next step, (num_worlds, n)."""
         return self.model.acting(self.control, group.control[name]).astype(self.real)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the values of the command ``name`` in the last step, (num_worlds, n)."""
+        """Return the values of command ``name`` for n actuators in the last step, (num_worlds, n)."""
         return self.state.arrays["command_before"][:, group.control[name]].astype(self.real)
 
     def command(self, group: Group, name: str) -> Array:
-        """Return the mean of the command ``name`` over the interval of the kick, (num_worlds, n)."""
+        """Return the mean of command ``name`` over the kick time for n actuators, (num_worlds, n)."""
         now = self.command_now(group, name)
         if self.scheme == "semi_implicit":
             return now
@@ -190,11 +190,11 @@ class StepBuffers:
         return mean
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the linear terms ``P - D u`` of a group of actuators. A later call replaces the terms."""
+        """Set the linear laws ``P - D u`` of an actuator group. A later call replaces these laws."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
-        """Set the terms ``clamp(Ps - Ds u, -S, S)`` of a group of actuators. If S = 0, the term is 0.
+        """Set the clamped laws ``clamp(Ps - Ds u, -S, S)`` of an actuator group. A law with S = 0 has no effect.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``clamped``.
@@ -206,7 +206,7 @@ class StepBuffers:
         self.law.clamped[group.type.name] = (group, group.clamp_index, values)
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Set the law ``P - D u`` of one coupled actuator. P is (num_worlds, n), and D is (num_worlds, n, n).
+        """Set the law ``P - D u`` of an actuator that couples n axes. P is (num_worlds, n), D is (num_worlds, n, n).
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``coupled``.
@@ -236,19 +236,19 @@ class StepBuffers:
         return total
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
-        """Return the terms P and D of the law ``P - D u`` for viscous damping on every axis."""
+        """Return P and D of the law ``P - D u`` for viscous damping on each axis."""
         if self.scheme == "semi_implicit":
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old
         return -self.kick_time * damping * known, self.kick_time * NEXT * damping
 
     def row_velocity(self, twist: Array) -> Array:
-        """Return J v, (num_worlds, constraints, block)."""
+        """Return the row velocities J v, (num_worlds, constraints, block), for the twists v of all bodies."""
         sides = rotations.matvec(self.jacobian, twist[:, self.layout.side_body])
         return self.layout.sum_slots(sides)
 
     def axis_response(self, axes: Array) -> Array:
-        """Return the velocity change of each axis row due to a unit impulse on the row, (num_worlds, n)."""
+        """Return the velocity change per unit impulse of n axis rows, (num_worlds, n)."""
         response = self.layout.sum_slots(rotations.dot(self.jacobian, self.mass_jacobian))
         return np.asarray(response.reshape(self.num_worlds, -1)[:, self.topology.axis_row[axes]])
 

@@ -2,8 +2,8 @@
 
 At the zero-moment point p, the moment of the ground forces is normal to the ground plane (Vukobratovic 1972; Sardain
 and Bessonnet 2004). Relative to any point o of the plane, p = cross(n, M) / dot(n, F). n is the normal of the plane, F
-is the total force, and M is the moment about o. If the feet do not tip over and do not stick to the ground, the
-zero-moment point is inside the support polygon. The support polygon is the convex hull of the contact points.
+is the total force, and M is the moment about o. The zero-moment point is inside the support polygon while the feet do
+not tip over, if contacts have no adhesion. The support polygon is the convex hull of the contact points.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Support:
         corners: corners (worlds, n, 2) (m), counterclockwise, in the coordinates of ``axes``. n is the maximum of
             ``count``. Worlds with fewer corners repeat their last corner.
         count: number of corners (worlds,): 0 without contact, 1 for a point, 2 for a line.
-        axes: two axes in the plane and the direction up, as rows (worlds, 3, 3), in the world frame. If up is z, the
-            two axes are x and y.
-        height: height (worlds,) (m) of the plane along ``up``. The plane has the mean height of the contact points.
+        axes: unit axes as rows (worlds, 3, 3), in the world frame. The first two axes are in the plane, and the third
+            axis is up. If up is z, the axes are x, y and z.
+        height: height (worlds,) (m) of the plane along ``up``, which is the mean height of the contact points.
     """
 
     corners: Array
@@ -89,8 +89,8 @@ def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) ->
     A support polygon is the convex hull of the contact points of ``bodies``, seen along ``up``.
 
     Args:
-        sim: simulation at its current time. The call simulates a trial step, like
-            :meth:`gpusim.Simulation.contacts`.
+        sim: simulation at its current time. To compute contact forces, the call runs a step that does not change the
+            state, like :meth:`gpusim.Simulation.contacts`.
         bodies: labels of the feet.
         up: upward direction (3,) in the world frame. Default: opposite to the gravity of each world, or z without
             gravity.
@@ -124,7 +124,7 @@ def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp
 
 
 def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Array:
-    """Compute the zero-moment point (worlds, 3) (m) that the ground forces must have for a motion.
+    """Compute the zero-moment point (worlds, 3) (m) that a motion requires.
 
     Args:
         tree: tree of the robot. The tree's gravity defines up (z without gravity).
@@ -132,7 +132,7 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
         height: height (m) of the ground along up.
 
     Returns:
-        The points. A point is NaN if the ground would have to pull the robot down.
+        The zero-moment points. The point is NaN if the motion requires a ground force that pulls the robot down.
     """
     com, force, moment = tree.contact_wrench(q, v, a)
     up = _up_of(tree.inertias.gravity)
@@ -151,9 +151,9 @@ def _zmp_offset(up: Array, force: Array, moment: Array) -> Array:
 
 
 def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]:
-    """Return the contacts between ``bodies`` and other bodies.
+    """Return the contacts between ``bodies`` and other bodies, and force factors.
 
-    Also return the factor, 1 or -1, that converts each contact force to the force on ``bodies``.
+    Multiply each contact force by its factor (1 or -1) to get the force on ``bodies``.
     """
     if isinstance(bodies, str):
         bodies = [bodies]
@@ -166,7 +166,7 @@ def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]
 
 
 def _up_of(gravity: Array) -> Array:
-    """Return (worlds, 3) unit vectors against gravity, or z without gravity."""
+    """Return unit vectors (worlds, 3) opposite to gravity, or z without gravity."""
     size = np.sqrt(dot(gravity, gravity))[:, None]
     return np.where(size > 0.0, -gravity / np.where(size > 0.0, size, 1.0), [0.0, 0.0, 1.0])
 

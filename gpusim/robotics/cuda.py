@@ -34,7 +34,7 @@ class CudaSolver(KernelSolver):
             self._device_tables: dict[str, Any] = {name: self._cupy.asarray(x) for name, x in self._tables.items()}
 
     def launch(self, robot: Array, arrays: dict[str, Array]) -> None:
-        """Copy the changing arrays to the GPU, run the kernel, and copy the outputs back."""
+        """Copy the arrays to the GPU, run the kernel, and copy the outputs back."""
         cupy, blocks = self._cupy, min(-(-int(robot["worlds"]) // WARP), MAX_THREADS // WARP)
         threads = blocks * WARP
         with cupy.cuda.Device(DEVICE):

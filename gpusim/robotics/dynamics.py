@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Inertias:
-    """Inertias of the nodes of a tree.
+    """Inertias of the n nodes (bodies) of a tree.
 
     Attributes:
         mass: masses (1 or worlds, n) (kg).
@@ -106,12 +106,12 @@ class Bodies:
         return self._mean(self.velocities(motion)[0])
 
     def velocities(self, motion: Motion) -> tuple[Array, Array]:
-        """Return the velocities of all centers of mass, and the angular velocities, (worlds, nodes, 3) each."""
+        """Return the velocities of the centers of mass and the angular velocities, as two arrays (worlds, nodes, 3)."""
         w = motion.twist[..., 3:]
         return motion.twist[..., :3] + cross(w, self.arm), w
 
     def outer_wrench(self, motion: Motion, acceleration: Array) -> Array:
-        """Return the external wrench (worlds, 6) that the accelerations require in addition to gravity.
+        """Return the external wrench (worlds, 6) that a motion requires in addition to gravity.
 
         The wrench is a force (N) and a moment (N m) about the center of mass.
         """
@@ -120,7 +120,7 @@ class Bodies:
         return np.concatenate([force.sum(axis=1), about.sum(axis=1)], axis=-1)
 
     def _loads(self, motion: Motion, acceleration: Array, gravity: Array) -> tuple[Array, Array]:
-        """Return the force at each node's center of mass, and the torque, for a motion, (worlds, nodes, 3) each."""
+        """Return the force at the center of mass and the torque that each node needs: two arrays (worlds, nodes, 3)."""
         spatial = motion.bias + np.matmul(self.k.masks.path, self.k.columns * acceleration[..., None])
         v, w = self.velocities(motion)
         angular = spatial[..., 3:]

@@ -1,7 +1,7 @@
 """Scalar functions of the poses of two bodies in a tree. Each function has a value, a Jacobian row and a drift.
 
-The functions describe constraint rows of joints (description/joint_kinds.py), and coordinates that have an inertia. A
-function f with the Jacobian row J(q) has the time derivatives f' = J v and f'' = J a + drift.
+The functions describe constraint rows of joints (description/joint_kinds.py), and coordinates with a reflected inertia.
+A function f with the Jacobian row J(q) has the time derivatives f' = J v and f'' = J a + drift.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Ends:
-    """Two nodes (-1 for the world), and a point (m) in the body frame of each node."""
+    """Two nodes of a tree (-1 for the world), and a point (m) in the body frame of each node."""
 
     node_a: int
     point_a: Array
@@ -50,7 +50,7 @@ class Pair:
     def point_motion(self, node: int, point: Array) -> tuple[Array, Array, Array, Array]:
         """Return the velocity, angular velocity, acceleration and angular acceleration of a point on a node.
 
-        The accelerations are for generalized accelerations of zero.
+        The accelerations are for zero generalized acceleration.
         """
         if node < 0 or self.motion is None:
             none = np.zeros((self.k.posture.shape[0], 3))
@@ -70,7 +70,7 @@ def fixed_rates(w: Array, angular: Array, u: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Gap:
-    """Distance between two points along the vector u, minus an offset (m). u is fixed in body a or in the world."""
+    """Distance of two points along the vector u, minus an offset (m). u is fixed in body a or in the world."""
 
     ends: Ends
     u: Array
@@ -137,7 +137,7 @@ class Line:
 class RotationRate:
     """Rotation rate of body b relative to body a, about an axis that is fixed in body a or b.
 
-    The value is always zero.
+    Only the Jacobian row and the drift are nonzero, since a rotation rate has no position.
     """
 
     ends: Ends
@@ -161,7 +161,7 @@ class Sum:
     """Weighted sum of scalar coordinates of the tree, minus an offset.
 
     ``at`` contains the indices of the coordinates in the posture. ``rate`` contains the indices of the coordinates in
-    the velocities. With ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``, where q is the first
+    the velocities. With ``curve`` (c2, c3, c4), the sum includes ``c2 q^2 + c3 q^3 + c4 q^4``. q is the first
     coordinate.
     """
 
@@ -203,7 +203,7 @@ Element = Gap | Angle | Line | RotationRate | Sum
 def evaluate(
     elements: Sequence[Element | ElementSum], k: Kinematics, motion: Motion | None = None
 ) -> tuple[Array, Array, Array]:
-    """Return values (worlds, n), Jacobian rows (worlds, n, freedoms) and drifts (worlds, n) of several elements."""
+    """Return values (worlds, n), Jacobian rows (worlds, n, freedoms) and drifts (worlds, n) of n elements."""
     worlds, freedoms = k.posture.shape[0], k.forest.freedoms
     if not elements:
         return np.zeros((worlds, 0)), np.zeros((worlds, 0, freedoms)), np.zeros((worlds, 0))

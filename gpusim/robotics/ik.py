@@ -33,7 +33,8 @@ class Report:
     """Errors and convergence of a solution of the inverse kinematics.
 
     Attributes:
-        error: task name -> error (worlds, n) (m and rad). The error is the target minus the value.
+        error: task name -> error (worlds, n) (m and rad) of the task's n components. The error is the target minus the
+            value.
         residual: task name -> norm (worlds,) of the error. Components with zero weight do not count. In the norm, 1 rad
             counts as much as 1 m.
         loops: largest residual (worlds,) of closed loops and couplings, 0 without loops and couplings.
@@ -49,7 +50,7 @@ class Report:
 
     @property
     def converged(self) -> Array:
-        """Return whether the last step was below 1e-9 (m or rad), (worlds,)."""
+        """Return for each world whether the last step was below 1e-9 (m or rad)."""
         return np.asarray(self.step < SETTLED)
 
 
@@ -57,9 +58,8 @@ class IK:
     """Solver that finds postures for several tasks at once by damped least squares (gpusim/robotics/steps.py).
 
     Closed loops and couplings have precedence over all tasks. Tasks with later priorities use only motions that do not
-    affect tasks with earlier priorities. Even with a distant target, a task does not disturb tasks with earlier
-    priorities. Within one priority, the solver minimizes the weighted sum of squared errors. If a target is
-    unreachable, the steps converge to the nearest posture.
+    affect tasks with earlier priorities. This also holds for distant targets. Within one priority, the solver minimizes
+    the weighted sum of squared errors. If a target is unreachable, the steps converge to the nearest posture.
 
     Args:
         tree: tree of the robot.
@@ -129,13 +129,14 @@ class IK:
 
         Args:
             q: starting postures, (worlds, size) or (size,). A single posture applies to all worlds.
-            targets: task name -> target, (numbers,) for all worlds or (worlds, numbers). The target of a PostureTask is
-                optional.
+            targets: task name -> target, (n,) for all worlds or (worlds, n) for a target with n numbers. The target of
+                a PostureTask is optional.
             iterations: number of steps. A distant target takes 5 to 10 steps. If ``q`` is the solution of the last
                 control step, 1 or 2 steps are enough.
             backend: "numpy", "native" or "cuda". "native" runs compiled code in parallel threads, and needs a C++
                 compiler. The results of "native" and "numpy" are equal up to round-off. "cuda" uses GPU 0 with one
-                thread per world. The results of "cuda" and "native" are bit-identical. All arrays are on the host.
+                thread per world. The results of "cuda" and "native" are bit-identical. With all backends, arguments and
+                results are NumPy arrays.
 
         Returns:
             Postures (worlds, size) and a :class:`Report`.
@@ -176,7 +177,7 @@ class IK:
         return q, self._report(q, aims, error, loops, np.abs(step).max(axis=1, initial=0.0))
 
     def _checked_inputs(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
-        """Return the starting postures and the targets as arrays with one row for each world."""
+        """Return the starting postures and the targets as arrays with one entry per world."""
         tasks = [*self.tasks, *self.postures]
         for name in targets:
             if name not in {t.name for t in tasks}:
@@ -200,7 +201,7 @@ class IK:
         return q, {task.name: task.target(given[task.name], worlds) for task in tasks}
 
     def _rows(self, q: Array, aims: dict[str, Array]) -> tuple[Array, Array]:
-        """Return the errors of all rows (worlds, rows) and their Jacobian (worlds, rows, freedoms)."""
+        """Return all errors of loops and tasks (worlds, rows), and their Jacobian (worlds, rows, freedoms)."""
         k = self.tree.at(q)
         bodies = Bodies(k, self.tree.inertias)
         residual, rows, _ = evaluate(self.tree.locked, k)
@@ -212,14 +213,14 @@ class IK:
         return np.concatenate(errors, axis=1), np.concatenate(jacobians, axis=1)
 
     def _pull(self, q: Array, aims: dict[str, Array]) -> Array:
-        """Return the sum of weight * difference over the posture tasks of each level, (levels, worlds, freedoms)."""
+        """Return the sum of weight * difference of the posture tasks, (levels, worlds, freedoms)."""
         out = np.zeros((self.layout.levels, q.shape[0], self.tree.freedoms))
         for t in self.postures:
             out[self.level_of[t.priority]] += t.weight * self.tree.difference(q, aims[t.name])
         return out
 
     def _limit_distances(self, q: Array) -> tuple[Array, Array]:
-        """Return the changes (worlds, freedoms) that move each coordinate to the lower and to the upper limit."""
+        """Return the changes (worlds, freedoms) to the lower limits, and the changes to the upper limits."""
         at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
         high = -low

@@ -2,10 +2,9 @@
 
 Every generalized velocity of the tree has a *column*. The column is the spatial velocity, in world axes, of the bodies
 that move if this generalized velocity is 1. A spatial velocity consists of the velocity at the reference point and the
-angular velocity. The reference point is fixed in space. For accuracy, the reference point is at the origin of the first
-node. The Jacobian of a point on a body contains the columns of all velocities that move the body. The Jacobian converts
-each column from the reference point to the point on the body. See Featherstone, Rigid Body Dynamics Algorithms (2008),
-chapters 2 and 4.
+angular velocity. The reference point is fixed in space, at the origin of the first node. The Jacobian of a point on a
+body contains the columns of all velocities that move the body, converted to this point. See Featherstone, Rigid Body
+Dynamics Algorithms (2008), chapters 2 and 4.
 """
 
 from __future__ import annotations
@@ -37,8 +36,8 @@ class Masks:
     """Constant 0/1 matrices that describe which velocities move which nodes.
 
     Attributes:
-        path: matrix (nodes, freedoms), 1 if the velocity moves the node.
-        owner: index of the node whose joint has the velocity, (freedoms,).
+        path: matrix (nodes, freedoms). An entry is 1 if the velocity moves the node.
+        owner: node index (freedoms,). The velocity belongs to the joint of this node.
         carrier: matrix (freedoms, freedoms). ``carrier[i, j]`` is 1 if velocity j moves the axis of velocity i.
         is_rotation: whether each velocity is a rotation, (freedoms,).
         subtree: matrix (nodes, nodes). ``subtree[i, j]`` is 1 if node j is node i or a descendant of node i.
@@ -136,7 +135,7 @@ class Kinematics:
         return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
 
     def jacobian(self, node: int, point: Array) -> Array:
-        """Return the Jacobian (worlds, 6, freedoms) of a node's point at the world position ``point`` (worlds, 3)."""
+        """Return the Jacobian (worlds, 6, freedoms) of a point on a node, given in the world frame (worlds, 3)."""
         path = self.masks.path[node] if node >= 0 else np.zeros(self.forest.freedoms)
         angular = self.columns[..., 3:] * path[:, None]
         linear = self.columns[..., :3] * path[:, None] + cross(angular, (point - self.reference)[:, None])
@@ -144,7 +143,7 @@ class Kinematics:
 
 
 class Motion:
-    """Velocities of all nodes, and their accelerations if the generalized acceleration is zero.
+    """Velocities of all nodes, and accelerations for zero generalized acceleration.
 
     Attributes:
         twist: spatial velocities (worlds, nodes, 6) at the reference point.

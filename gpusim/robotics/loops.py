@@ -42,12 +42,12 @@ def scalar_coordinates(forest: Forest) -> Scalars:
 
 
 def node_of(forest: Forest) -> dict[int, int]:
-    """Return a dict: body -> node in the forest, -1 for the world."""
+    """Return a dict: body -> node in the forest. The node of the world is -1."""
     return {node.body: i for i, node in enumerate(forest.nodes)} | {WORLD: -1}
 
 
 def closing_elements(model: Model, forest: Forest) -> list[Element]:
-    """Return the constraint functions of the loop-closing joints. The values of constraint functions must stay zero."""
+    """Return the constraint functions of the loop-closing joints. Their values must stay zero."""
     nodes, found = node_of(forest), list[Element]()
     for joint in forest.closing:
         spec = model.joints[joint]
@@ -63,7 +63,7 @@ def closing_elements(model: Model, forest: Forest) -> list[Element]:
 
 
 def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: str) -> Sum:
-    """Return an element that is a weighted sum of coordinates.
+    """Return a weighted sum of coordinates.
 
     Raises:
         ModelError: a coordinate belongs to a joint that closes a loop, or is a component of a ball joint's rotation.
@@ -82,9 +82,9 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return each sum that a coupling keeps constant, and the constant.
+    """Return the sum that each coupling keeps constant, and its value.
 
-    None as the constant stands for the value of the sum in the initial pose. Omit couplings with joints of other trees.
+    The value None means the sum in the initial pose. Couplings with joints of other trees are omitted.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [
@@ -96,14 +96,14 @@ def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum,
 
 @dataclass(frozen=True)
 class Reflected:
-    """Elements and indices of the axis rows that have an additional inertia, such as the inertia of a rotor."""
+    """Axes with an additional inertia, such as the inertia of a rotor."""
 
     elements: list[Element | ElementSum]
     axes: Array
 
 
 def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
-    """Return the axes that have an inertia and connect bodies of the forest."""
+    """Return all axes with an inertia that belong to the forest."""
     elements, axes = list[Element | ElementSum](), list[int]()
     for axis in np.flatnonzero(inertia.any(axis=0)).tolist():
         element = _axis_element(model, forest, scalars, table, axis)
@@ -137,7 +137,7 @@ def _tendon_length(
 def _axis_element(
     model: Model, forest: Forest, scalars: Scalars, table: Coordinates, axis: int
 ) -> Element | ElementSum | None:
-    """Return the element of an axis, or None if one of its bodies is in another tree."""
+    """Return the element of an axis, or None if the axis belongs to another tree."""
     nodes, row_axis, columns = node_of(forest), model.axes[axis], table.columns
     if row_axis.joint >= 0 and (row_axis.joint, row_axis.coordinate) in scalars:
         return coupled(model, scalars, ((row_axis.joint, row_axis.coordinate, 1.0),), "")

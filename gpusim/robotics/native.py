@@ -29,7 +29,7 @@ NONE = np.zeros(3)
 
 
 def _of_nodes(forest: Forest) -> dict[str, Array]:
-    """Return the kernel's tables of nodes and motions."""
+    """Return the kernel's tables of nodes and of elementary motions."""
     motions = [(n, m) for n in forest.nodes for m in (reversed(n.motions) if n.reverse else n.motions)]
     starts = np.cumsum([0, *(len(n.motions) for n in forest.nodes)])
     frames = {
@@ -150,7 +150,7 @@ class KernelSolver(ABC):
         }  # fmt: skip
 
     def _of_goals(self) -> dict[str, Array]:
-        """Return the kernel's tables of the tasks (except posture tasks) and of the rows of their errors."""
+        """Return the kernel's tables of all tasks except posture tasks."""
         goals = [_goal(t) for t in self.ik.tasks]
         names = ("goal_kind", "goal_node", "goal_point", "goal_frame")
         columns = {name: np.array([goal[k] for goal in goals]) for k, name in enumerate(names)}
@@ -165,7 +165,7 @@ class KernelSolver(ABC):
         return columns | starts | {"goal_row": rows}
 
     def _groups(self) -> list[list[int]]:
-        """Return the indices of the row groups that each velocity affects. Each list is in ascending order."""
+        """Return, for each velocity, the indices of the error vectors that it affects, in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
         no_velocity = np.zeros(self.tree.freedoms, bool)
 
@@ -186,9 +186,9 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Merge adjacent groups of rows into sequences, for each velocity.
+        """Return, for each velocity, the ranges of consecutive rows that it affects, as start and end indices.
 
-        All rows of a sequence have the same level.
+        All rows of a range have the same priority level.
         """
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []

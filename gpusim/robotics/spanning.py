@@ -24,7 +24,7 @@ QUATERNION, POSE = "quaternion", "pose"
 
 @dataclass(frozen=True)
 class Motion:
-    """Elementary motion: kind, axis (3,) in the joint frame, and first index in the posture and in the velocities."""
+    """Elementary motion along or about ``axis`` (3,), in the joint frame."""
 
     kind: int
     axis: Array
@@ -45,11 +45,11 @@ class Node:
         body: index in the model.
         parent: node that carries this node, -1 for the world.
         joint: index in the model, -1 for a floating body.
-        reverse: whether the joint adds its parent body to the tree, and not its child body.
+        reverse: whether this node is the joint's parent body. Otherwise, it is the joint's child body.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
         before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
         after: position (3,) and rotation (3, 3) of the body frame in the joint frame on this body.
-        at, rate: index of the node's first number in the posture, and of its first velocity.
+        at, rate: index of the node's first number in the posture, and index of its first velocity.
         is_kinematic: whether the body is kinematic.
     """
 
@@ -69,7 +69,7 @@ class Node:
 class Forest:
     """All nodes, parents before children.
 
-    ``closing`` contains the joints that close loops and therefore carry no body.
+    ``closing`` contains the joints that close loops.
     """
 
     nodes: list[Node] = field(default_factory=list)
@@ -89,9 +89,9 @@ def spans(joint: JointSpec) -> bool:
 def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
-    The roots of the trees are the world and the kinematic bodies, which float. Each remaining group of connected bodies
-    has one floating body as its root. Candidates for the root, in order of preference: ``base``, the child of a free
-    joint, a body that is not the child of a carrying joint, the group's first body.
+    The world and each kinematic body are roots of trees. Each remaining set of connected bodies gets one floating body
+    as root. The root is ``base`` if possible, else the child of a free joint, else a body that is not the child of a
+    carrying joint, else the first body of the set.
 
     Raises:
         UnknownNameError: the model has no body with the label ``base``.
@@ -124,7 +124,7 @@ def _within(joint: JointSpec, chosen: set[int]) -> bool:
 
 
 def _group_of(model: Model, body: int) -> set[int]:
-    """Return all bodies that joints connect with a body. Connections through the world do not count."""
+    """Return all bodies that joints connect with a body, directly or through other bodies except the world."""
     joined: dict[int, set[int]] = {}
     for spec in model.joints:
         if joint_type(spec.kind).holds and WORLD not in (spec.parent, spec.child):
@@ -139,7 +139,7 @@ def _group_of(model: Model, body: int) -> set[int]:
 
 
 def _floats_after(model: Model, body: int) -> tuple[bool, bool]:
-    """Return a sort key for bodies. The body with the lowest key becomes the floating body of the group."""
+    """Return a sort key. In a set of connected bodies, the body with the lowest key becomes the floating body."""
     free = any(j.child == body and joint_type(j.kind).position_is == POSE for j in model.joints)
     carried = any(j.child == body and spans(j) for j in model.joints)
     return not free, carried
@@ -159,7 +159,7 @@ def _float(forest: Forest, number: dict[int, int], model: Model, body: int) -> N
 
 
 def _grow(forest: Forest, number: dict[int, int], model: Model, touching: dict[int, list[int]], start: int) -> None:
-    """Add all bodies that joints connect with a body, in the order of the model's joints."""
+    """Add all bodies that joints connect with the body ``start``, in the order of the model's joints."""
     waiting = list(touching.get(start, ()))
     heapq.heapify(waiting)
     while waiting:

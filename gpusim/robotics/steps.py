@@ -3,18 +3,18 @@
 A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2. The first sum belongs
 to the tasks, which have the errors e and the weights w. The second sum belongs to the posture tasks, which have the
 differences d and the weights p. The third sum is a damping with the weights D. dq_above is the step of the levels
-above, which have higher priorities. The step keeps the result of the levels above: J dq = J dq_above for the rows of
-these levels. In dual form, with the diagonal matrix G = 1/(D + p):
+above, which have higher priorities. For the rows of the levels above, the step satisfies J dq = J dq_above. In dual
+form, with the diagonal matrix G = 1/(D + p):
 
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
 C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
 1/w). y contains one force for each row of C.
 
-If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D =
-damping^2 + sum of factor |force| |column of J| grows with the forces, and the steps contract to the nearest pose. If a
-target is reachable, D becomes small together with the forces, so convergence is quadratic. Sources for this
-error-dependent damping of the Levenberg-Marquardt method: Sugihara 2011; Fan and Yuan 2005.
+If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D grows
+with the forces: D = damping^2 + sum of factor |force| |column of J|. The steps then converge to the nearest pose. If a
+target is reachable, the forces and D become small, so convergence is quadratic. Sources for this damping of the
+Levenberg-Marquardt method: Sugihara 2011; Fan and Yuan 2005.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ class Layout:
     Attributes:
         level: level of each row, (rows,), in increasing order.
         weight: positive weights (rows,) of the squared errors.
-        group: index of the first row of each group, (groups + 1,). A group is a vector of consecutive rows.
+        group: index of the first row of each group, (groups + 1,). The rows of a group form one vector, such as a
+            position error.
         stiffness: weights of the posture tasks in the cost, (levels, freedoms).
         moves: whether each coordinate may move, (freedoms,).
         is_rotation: whether each coordinate is a rotation, (freedoms,).
@@ -82,7 +83,7 @@ class Layout:
 
     @property
     def task_levels(self) -> int:
-        """Return the number of levels, not counting the last levels that contain only posture tasks."""
+        """Return the number of levels, without the last levels that contain only posture tasks."""
         return max(int(self.level[-1]) + 1, 1) if self.level.size else self.levels
 
     @property
@@ -91,16 +92,16 @@ class Layout:
         return self.task_levels > 2
 
     def above(self, level: int) -> int:
-        """Return the number of rows in the levels above, which is the index of the first row of ``level``."""
+        """Return the index of the first row of ``level``."""
         return int(np.searchsorted(self.level, level))
 
     def of_groups(self, vectors: Array) -> Array:
-        """Convert vectors (..., rows) to the norms of their groups (..., groups)."""
+        """Return the norm (..., groups) of each group of rows in ``vectors`` (..., rows)."""
         return np.asarray(np.sqrt(np.add.reduceat(vectors * vectors, self.group[:-1], axis=-1)))
 
 
 def finishing_steps(level: int, iterations: int) -> int:
-    """Return the number of last steps that strictly protect the levels above ``level``."""
+    """Return how many of the last steps strictly protect the levels above ``level``."""
     return min((iterations + 1) // 2, FINISHING * (level - 1))
 
 
@@ -132,8 +133,8 @@ class Steps:
             pull: products of the weights p and differences d of the posture tasks, (levels, worlds, freedoms).
             low, high: minimum and maximum change of the coordinates, (worlds, freedoms), low <= 0 <= high.
             levels: number of levels to use.
-            finishing_step: function that returns the number of a level's finishing step, counted from 1, or 0 before
-                the finishing steps.
+            finishing_step: function that returns the number of a level's current finishing step, counted from 1. The
+                number is 0 before the finishing steps.
             errors_after: function that returns the errors after a step.
         """
         if self.layout.guarded:
@@ -211,7 +212,7 @@ class Steps:
         return step
 
     def _clip_errors(self, error: Array) -> Array:
-        """Limit the norm of each level's errors to ``MAX_WAY``, except for closed loops and the first priority."""
+        """Limit the error norm of the second and later priorities to ``MAX_WAY``."""
         o, out = self.layout, error.copy()
         for level in range(2, o.levels):
             level_rows = slice(o.above(level), o.above(level + 1))

@@ -23,7 +23,7 @@ class Rows:
     """Error and Jacobian of a task in given postures.
 
     ``error`` (worlds, n) (m and rad) is the target minus the task's value. ``jacobian`` (worlds, n, freedoms) is the
-    Jacobian of the value. Every three consecutive rows form a vector.
+    Jacobian of the value. Every three consecutive rows are one vector, such as a position error.
     """
 
     error: Array
@@ -38,7 +38,7 @@ def _weights(element: str, value: Any, count: int) -> Array:
 
 
 class Task:
-    """Base of all tasks.
+    """Base class of all tasks.
 
     ``name`` identifies the task in targets and reports. ``weight`` multiplies the squared errors. Priority 1 comes
     first.
@@ -54,7 +54,7 @@ class Task:
         """Check the task for a tree. Raise ModelError or UnknownNameError if the task does not fit the tree."""
 
     def target(self, value: Any, worlds: int) -> Array:
-        """Convert the target that the user gives to an array (worlds, numbers)."""
+        """Convert a user's target to an array (worlds, numbers)."""
         if isinstance(value, Transform):
             value = np.concatenate([value.position, value.rotation])
         given = validate.array(f"target '{self.name}'", on_host(value))
@@ -111,7 +111,7 @@ class PoseTask(FrameTask):
         return found
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Return six rows."""
+        """Return the errors of position and rotation vector, and their Jacobian."""
         position = k.position_of(self.frame_at.node, self.frame_at.point)
         back = rotations.quaternion_conjugate(_quaternion(k, self.frame_at))
         rotation = rotations.quaternion_product(target[:, 3:], back)
@@ -161,7 +161,7 @@ class PointTask(FrameTask):
         self.node, self.local = frame.node, frame.point + frame.rotation @ self.point
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Return three rows."""
+        """Return the position error and its Jacobian."""
         position = k.position_of(self.node, self.local)
         return Rows(target - position, k.jacobian(self.node, position)[:, :3])
 
@@ -191,7 +191,7 @@ class ComTask(FrameTask):
             )
 
     def rows(self, k: Kinematics, bodies: Bodies, target: Array) -> Rows:
-        """Return three rows."""
+        """Return the position error and its Jacobian."""
         return Rows(target - bodies.com, bodies.com_jacobian())
 
 
@@ -215,7 +215,7 @@ class PostureTask(Task):
         self.priority = 0 if priority is None else validate.count("PostureTask", "priority", priority)
 
     def bind(self, tree: Tree) -> None:
-        """Set the posture, and the weight of every freedom."""
+        """Set the posture and the weight of each velocity."""
         self.tree, self.numbers = tree, tree.size
         if np.ndim(self._given_weight) == 0:
             is_joint = [0.0 if tree.forest.nodes[i].joint < 0 else 1.0 for i in tree.masks.owner]

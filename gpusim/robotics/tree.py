@@ -37,28 +37,27 @@ _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 class Tree(NamesMoved):
     """The joints of a model as a kinematic tree. All methods are pure functions of postures, batched over worlds.
 
-    A posture ``q`` (worlds, size) contains ``joint.<label>.position`` of each joint that carries a body. In a posture,
-    a ball joint has a quaternion (xyzw, any nonzero length). In a posture, a floating body has the pose of its frame:
-    position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``. A ball
-    joint has three velocities, in the parent's joint frame. A floating body has the velocity of its frame's origin and
-    its angular velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,)
-    describes one world. Units are SI, and vectors are in the world frame.
+    A posture ``q`` (worlds, size) contains ``joint.<label>.position`` of each joint that carries a body. For a ball
+    joint, this is a quaternion (xyzw, any nonzero length). For each floating body, the posture contains the pose of the
+    body frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``.
+    A ball joint has three velocities, in the parent's joint frame. A floating body has the velocity of its frame's
+    origin and its angular velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture
+    (size,) describes one world. Units are SI, and vectors are in the world frame.
 
     Each joint of the tree *carries* one body: the joint adds the body to the tree. All other joints may close loops,
     see :meth:`loops`.
 
     Args:
         model: a finalized model.
-        base: label of a body. With ``base``, the tree contains only ``base`` and all bodies that joints connect to
-            ``base``. If no joint connects the tree to the world, and the tree has no kinematic body, the tree floats.
-            By default, the tree contains all bodies of the model. If joints do not connect a group of bodies to the
-            world, one body of the group is a floating body.
+        base: label of a body. With ``base``, the tree contains only ``base`` and the bodies that joints connect to
+            ``base``. By default, the tree contains all bodies of the model. If connected bodies are not joined to the
+            world or to a kinematic body, one of the bodies floats.
 
     Attributes:
-        carriers: labels of the joints that carry bodies and of the floating bodies, in the order of the columns. The
-            labels are arguments of :meth:`slice` and :meth:`rate_slice`.
-        names: one name for each number in a posture, such as ``"<joint>"`` for one number, ``"<joint>_0"`` ... for
-            several, ``"<joint>_qx"`` ... for a ball joint, ``"<body>_x"`` ... for a pose.
+        carriers: labels for :meth:`slice` and :meth:`rate_slice`: the joints that carry bodies, and the floating
+            bodies, in the order of the columns.
+        names: one name for each number in a posture. Examples: ``"<joint>"`` (joint with one number), ``"<joint>_0"``
+            (joint with several numbers), ``"<joint>_qx"`` (ball joint), ``"<body>_x"`` (floating body).
         rates: names of the velocities. Jacobian columns, mass matrix rows and columns, and forces have the same names
             as the velocities. Examples: ``"<joint>"``, ``"<joint>_0"`` ..., ``"<joint>_wx"`` ..., ``"<body>_vx"`` ....
         size, freedoms: lengths of ``names`` and ``rates``.
@@ -320,7 +319,7 @@ class Tree(NamesMoved):
         return Bodies(self.at(q), self.inertias).com_jacobian()
 
     def centroidal(self, q: Any, v: Any) -> Array:
-        """Return the momentum (worlds, 6): linear (N s), and angular (N m s) about the center of mass, world frame."""
+        """Return linear momentum (N s) and angular momentum (N m s) about the center of mass, (worlds, 6)."""
         bodies, motion = self._moving(q, v)
         return bodies.momentum(motion)
 
@@ -405,11 +404,11 @@ class Tree(NamesMoved):
         return len(self.locked)
 
     def loops(self, q: Any, v: Any = None) -> tuple[Array, Array, Array]:
-        """Return the residual, the Jacobian (worlds, n, freedoms) and the term dJ/dt v of loop joints and couplings.
+        """Return residuals, Jacobian and drifts of the n constraint rows of loop joints and couplings.
 
-        Residuals of joints are in m (positions) or are sines of angles. Residuals of couplings are in m or rad.
-        Residuals and drifts are (worlds, n). The first time derivative of a residual is ``J v``, and the second is ``J
-        a + drift``. Without ``v``, drift is zero.
+        Residuals of joints are in m (positions) or are sines of angles. Residuals of couplings are in m or rad. The
+        shapes are (worlds, n) for residuals and drifts, and (worlds, n, freedoms) for the Jacobian J. The first time
+        derivative of a residual is ``J v``, and the second is ``J a + drift``. Without ``v``, drifts are zero.
         """
         if v is None:
             return evaluate(self.locked, self.at(q))

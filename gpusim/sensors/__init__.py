@@ -1,7 +1,6 @@
 """Sensors: sites, force sensors, ray sensors, and measured sensors (IMU, encoder, range finder).
 
-Measured sensors are block diagrams. Python imports the module of measured sensors on first use, so ``import gpusim`` is
-fast.
+Measured sensors are block diagrams. Python imports them on first use.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -37,7 +37,7 @@ class SensorDiagram(Diagram):
     def channel(
         self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int
     ) -> str:
-        """Add blocks that add bias, noise and latency to a signal. Return ``name``, the name of the output block."""
+        """Add blocks that apply bias, noise and latency to a signal. Return the name of the output block."""
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
@@ -91,9 +91,8 @@ def add_imu(
 ) -> SensorDiagram:
     """Add an IMU at a site: an accelerometer and a gyro along the axes of the site.
 
-    The signals are ``sensor.<label>.acceleration`` (3,), m/s2, and ``sensor.<label>.angular_rate`` (3,), rad/s. For a
-    sensor at rest, the measured acceleration points upwards with the magnitude g. The signals are constant between
-    samples.
+    The signals are ``sensor.<label>.acceleration`` (3,), m/s2, and ``sensor.<label>.angular_rate`` (3,), rad/s. A
+    sensor at rest measures an upward acceleration of magnitude g. The signals are constant between samples.
 
     Args:
         b: the builder.

@@ -24,8 +24,8 @@ def add_ray_sensor(
 ) -> int:
     """Add a distance sensor with rays from a site: a rangefinder, a scan line, a lidar or a height grid.
 
-    Rays hit the exact surface of collision shapes, but not visuals. The signals describe the first surface that each
-    ray hits. For a ray that begins inside a shape, the signals describe the exit point.
+    Rays hit the exact surface of collision shapes, but not visuals. Each ray reports the first surface that it hits. A
+    ray that begins inside a shape reports the point where it leaves the shape.
 
     * ``sensor.<label>`` (n,), m: distance along each ray, or ``max_range`` without a hit.
     * ``sensor.<label>.shape`` (n,): index of the shape that the ray hits, or -1 without a hit.
@@ -39,9 +39,10 @@ def add_ray_sensor(
         rays: directions from the site, in the site frame, (3,) or (n, 3), or a :class:`gpusim.Rays`, such as
             ``Rays.fan(angle, count)``. Default: one ray along x.
         max_range: maximum distance, above zero (m).
-        groups: names of the shape groups that the rays can hit (``group=`` of shapes). Default: all shapes.
-        own_body: True if the rays can hit the shapes of the body that carries the site. Rays from a site on the world
-            always hit the shapes of the world.
+        groups: names of the shape groups that the rays can hit, see the argument ``group`` of shapes. Default: all
+            shapes.
+        own_body: True if the rays can hit the shapes of the site's body. Rays from a site on the world always hit the
+            shapes of the world.
         label: unique name, default ``sensor<index>``.
 
     Returns:

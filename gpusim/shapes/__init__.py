@@ -1,6 +1,6 @@
-"""Shapes of bodies: they determine contacts, ray hits and masses. ``builder.add_shape_<name>(body, ...)`` adds a shape.
+"""Shapes of bodies, for contacts, ray hits and masses. ``builder.add_shape_<name>(body, ...)`` adds a shape.
 
-Each shape type has one file. Importing this package registers all shape types:
+Importing this package registers all shape types:
 
 * for the world or a kinematic body: plane (half space below z = 0), height field, triangle mesh, terrain from files
 * sphere, ellipsoid, superellipsoid, box, wheel (axle z, one contact point with a convex shape)

@@ -29,7 +29,7 @@ def _opening(params: Params) -> float:
 
 
 def _slices(params: Params) -> tuple[Array, Array, Array]:
-    """Return radii, axial positions and thicknesses (m) of disks that together have the barrel's mass properties."""
+    """Return radii, axial positions and thicknesses (m) of thin disks that approximate the barrel."""
     bow, half = float(params["arc_radius"]), _opening(params)
     angle = half * _NODES
     # middle radius minus the drop of the arc, which is accurate for nearly straight arcs
@@ -39,7 +39,7 @@ def _slices(params: Params) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Implicit function of the round surface: distance of a point from the axis minus the barrel's radius at its z."""
+    """Implicit function of the round surface: distance of a point from the axis minus the barrel's radius."""
 
     radius: float
     half: float
@@ -51,7 +51,7 @@ class _Side:
         return np.asarray(self.radius - square / (self.bow + np.sqrt(self.bow**2 - square)))
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Return the values and gradients of the function at points."""
+        """Return the function's values and gradients at points."""
         distance, height = np.hypot(points[:, 0], points[:, 1]), np.clip(points[:, 2], -self.half, self.half)
         radial, slope = (
             points[:, :2] / np.where(distance > 0.0, distance, 1.0)[:, None],
@@ -106,7 +106,7 @@ class Barrel(Round):
         return revolve(r - (bow - float(params["radius"])), z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where rays hit the barrel, by Newton's method inside the bounding cylinder."""
+        """Find where rays hit the barrel."""
         side = _Side(*self.size_values(params))
         s, face = first_hit(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])
@@ -137,14 +137,14 @@ def add_shape_barrel(
 ) -> int:
     """Add a barrel with axis z, centered at the origin: a roller whose profile is an arc of ``arc_radius``.
 
-    With ``arc_radius`` = R, the rollers of a wheel with the radius R form a circle.
+    If ``arc_radius`` is the radius of an omni wheel, the rollers of the wheel form a circle.
 
     Args:
         body: body index, -1 for the world.
         radius: radius at the center (m), above zero.
-        arc_radius: radius of the arc (m), at least ``radius``. With ``arc_radius`` equal to ``radius``, the shape is a
-            ball with flat ends.
-        half_length: half of the length (m), above zero. The radius of the flat ends must be above zero.
+        arc_radius: radius of the arc (m), at least ``radius``. If ``arc_radius`` equals ``radius``, the shape is a ball
+            with flat ends.
+        half_length: half of the length (m), above zero. It must be short enough for a positive radius of the flat ends.
         xform, material, label, group, mask, density, color: see ``add_shape``. To point the axis in another direction,
             rotate ``xform``.
 

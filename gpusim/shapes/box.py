@@ -45,7 +45,7 @@ class Box(ShapeType):
         return 8.0 * float(np.prod(params["half_extents"]))
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia for the volume V: V (hy^2 + hz^2)/3 about x, and similarly about y and z."""
+        """Return the inertia at density 1. With the volume V, the moment about x is V (hy^2 + hz^2)/3."""
         squares = np.square(params["half_extents"])
         moments: Array = np.diag(self.volume(params) / 3.0 * (squares.sum() - squares))
         return moments
@@ -60,7 +60,7 @@ class Box(ShapeType):
         return CORNERS * params["half_extents"], triangles.astype(np.int32)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Intersect the rays with three slabs (pairs of parallel planes)."""
+        """Find where rays hit the box."""
         span = Span(line.start.size)
         for k, half in enumerate(self.size_values(params)):
             span.cut_slab(line, k, half)

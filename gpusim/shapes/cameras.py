@@ -25,13 +25,12 @@ def add_camera(
 ) -> int:
     """Add a camera that moves with a body.
 
-    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use the camera. Cameras do not change the motion: the
-    results are bit-identical.
+    ``gpusim render --camera LABEL`` and ``Offscreen.look(label)`` use the camera. Cameras do not affect the simulation.
 
     Args:
         body: body index, -1 for the world.
-        xform: camera frame in the body frame, as in MuJoCo, OpenGL and USD: x to the right and y up in the image, view
-            along -z.
+        xform: camera frame in the body frame, as in MuJoCo, OpenGL and USD. In the image, x points right and y up. The
+            camera looks along -z.
         fov_y: vertical field of view (rad), above 0 and below pi.
         label: unique name, default ``camera<index>``.
         target: point in the body frame (m) that the camera looks at. The body's z axis points up in the image.
@@ -73,23 +72,22 @@ def add_light(
 ) -> int:
     """Add a light that moves with a body.
 
-    The lights of a model replace the viewer's key light, but not the sky light. Lights do not change the motion: the
-    results are bit-identical.
+    The lights of a model replace the viewer's key light, but not the sky light. Lights do not affect the simulation.
 
     Args:
-        kind: "directional" (like the sun), "point", "spot" or "headlight". A headlight shines from the camera of each
-            image, without shadow. A headlight ignores body, position and direction.
+        kind: "directional" (like the sun), "point", "spot" or "headlight". A headlight shines from the camera without
+            shadows, and ignores ``body``, ``position`` and ``direction``.
         body: body index, -1 for the world.
         position: position of a point or spot light in the body frame (m).
-        direction: direction of a directional or spot light in the body frame, of any nonzero length.
+        direction: direction of a directional or spot light in the body frame, a nonzero vector.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb".
         intensity: brightness relative to the viewer's key light, at least 0.
         attenuation: coefficients (a, b, c) of a point or spot light. At the distance d (m), the intensity is multiplied
             by 1 / (a + b d + c d^2).
         cutoff: half angle of a spot light's cone (rad), at most pi / 2.
         exponent: exponent of a spot light. At the angle x to the axis, the intensity is multiplied by cos(x)^exponent.
-        shadow: True for a light that casts shadows. The viewer draws only the shadows of the first light with
-            ``shadow``, as if the light rays were parallel.
+        shadow: True for a light that casts shadows. The viewer draws shadows only for the first such light, and treats
+            its rays as parallel.
         label: unique name, default ``light<index>``.
 
     Returns:
@@ -130,7 +128,7 @@ def _attenuation(element: str, value: Any) -> tuple[float, float, float]:
 
 
 def _look_at_frame(element: str, position: Array, target: Array) -> Transform:
-    """Return the frame at ``position`` with -z towards ``target``, and the body's z axis up in the image."""
+    """Return the camera frame at ``position`` that looks at ``target``. The body's z axis points up in the image."""
     back = position - target
     length = float(np.linalg.norm(back))
     if length < 1e-9:

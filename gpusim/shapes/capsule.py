@@ -37,10 +37,7 @@ class Capsule(Round):
         return 2.0 * math.pi * r * r * half, 4.0 / 3.0 * math.pi * r**3
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia of the cylinder and the half balls.
-
-        The centers of mass of the half balls are 3/8 r beyond the cylinder's ends.
-        """
+        """Return the inertia at density 1, summed over the cylinder and the two half balls."""
         r, half = float(params["radius"]), float(params["half_length"])
         cylinder, ball = self._volumes(params)
         transverse = cylinder * (r * r / 4.0 + half * half / 3.0) + ball * (0.4 * r * r + half * half + 0.75 * half * r)
@@ -58,7 +55,7 @@ class Capsule(Round):
         return revolve(np.concatenate([low[0], high[0]]), np.concatenate([low[1] - half, high[1] + half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where each ray enters the capsule. For a ray that starts inside, find the exit point."""
+        """Find where rays hit the capsule."""
         radius, half = float(params["radius"]), float(params["half_length"])
         tube, low, high, span = (Span(line.start.size) for _ in range(4))
         tube.cut_tube(line, radius)

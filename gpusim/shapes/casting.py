@@ -1,7 +1,7 @@
 """Ray casting against shapes, for the shapes' ``cast`` methods. The CUDA code is in cuda_kernels/rays/ray.cuh.
 
-The functions clip lines exactly at the planar faces of convex shapes. For smooth surfaces without a closed form,
-Newton's method starts outside of the shape. Newton's method never overshoots the first root of a convex function.
+Planar faces of convex shapes clip lines exactly. For smooth surfaces without a closed form, Newton's method starts
+outside of the shape. For a convex function, Newton's method never overshoots the first root.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ MAX_NEWTON_STEPS = 64
 
 
 class Span:
-    """Segments of lines inside a convex shape. Each segment stores the faces at its start and end.
+    """Segments of n lines inside a convex shape.
 
     Attributes:
-        enter, leave: start and end of the segment along the line (m), (n,). The segment is empty if enter > leave.
-        enter_face, leave_face: face numbers at start and end of the segment, (n,), ROUND_SIDE if not a planar face.
+        enter, leave: start and end of the segment along the line (m), (n,). If enter > leave, the line misses the
+            shape.
+        enter_face, leave_face: face numbers at start and end of the segment, (n,). ROUND_SIDE means a curved surface.
     """
 
     def __init__(self, lines: int) -> None:
@@ -32,31 +33,31 @@ class Span:
         self.enter_face, self.leave_face = np.full(lines, ROUND_SIDE), np.full(lines, ROUND_SIDE)
 
     def clear(self, mask: Array) -> None:
-        """Make the segments of the lines in ``mask`` empty."""
+        """Mark the lines in ``mask`` as lines that miss the shape."""
         self.enter, self.leave = np.where(mask, np.inf, self.enter), np.where(mask, -np.inf, self.leave)
 
     def cut(self, enter: Array, leave: Array, face: int = ROUND_SIDE) -> None:
-        """Shorten each segment to its part between ``enter`` and ``leave``."""
+        """Clip each segment to the range from ``enter`` to ``leave``."""
         enters_later, leaves_earlier = enter > self.enter, leave < self.leave
         self.enter, self.leave = np.where(enters_later, enter, self.enter), np.where(leaves_earlier, leave, self.leave)
         self.enter_face = np.where(enters_later, face, self.enter_face)
         self.leave_face = np.where(leaves_earlier, face, self.leave_face)
 
     def cut_half(self, value: Array, rate: Array, face: int) -> None:
-        """Keep the points on each line for which ``value + rate * s <= 0``, where s is the position along the line."""
+        """Clip each line to the positions s (m) with ``value + rate * s <= 0``."""
         s = -value / rate
         self.cut(np.where(rate < 0.0, s, -np.inf), np.where(rate > 0.0, s, np.inf), face)
         self.clear((rate == 0.0) & (value > 0.0))
 
     def cut_slab(self, line: Line, k: int, half: float) -> None:
-        """Keep the points p on each line for which ``-half <= p[k] <= half``."""
+        """Clip each line to the points p with ``-half <= p[k] <= half``."""
         self.cut_half(line.origin[:, k] - half, line.direction[:, k], 2 * k)
         self.cut_half(-line.origin[:, k] - half, -line.direction[:, k], 2 * k + 1)
 
     def cut_round(
         self, projection: Array, square: Array, cross_square: Array, radius: float, unclipped: Array | bool = False
     ) -> None:
-        """Clip the lines to a circle or sphere of radius ``radius``, except for lines in the mask ``unclipped``."""
+        """Clip the lines to a circle or sphere. Lines in the mask ``unclipped`` do not change."""
         discriminant = square * (radius * radius) - cross_square
         hit, half = discriminant >= 0.0, np.sqrt(discriminant)
         enter, leave = (-projection - half) / square, (half - projection) / square
@@ -64,7 +65,7 @@ class Span:
         self.cut(np.where(unclipped, -np.inf, enter), np.where(unclipped, np.inf, leave))
 
     def cut_tube(self, line: Line, radius: float) -> None:
-        """Keep the points on each line that are within ``radius`` of the z axis."""
+        """Clip each line to the points within ``radius`` of the z axis."""
         (x, y), (dx, dy) = line.origin[:, :2].T, line.direction[:, :2].T
         square, cross = dx * dx + dy * dy, x * dy - y * dx
         is_vertical = square == 0.0
@@ -72,7 +73,7 @@ class Span:
         self.clear(is_vertical & (x * x + y * y > radius * radius))
 
     def cut_ball(self, line: Line, height: float, radius: float) -> None:
-        """Keep the points on each line that are within ``radius`` of the point (0, 0, height)."""
+        """Clip each line to the points within ``radius`` of the point (0, 0, height)."""
         p = line.origin - np.array([0.0, 0.0, height])
         cross = rotations.cross(p, line.direction)
         projection, square = rotations.dot(p, line.direction), rotations.dot(line.direction, line.direction)
@@ -84,24 +85,24 @@ class Span:
         return np.asarray(~(self.enter <= self.leave))
 
     def first_end(self, start: Array) -> tuple[Array, Array]:
-        """Return the ray parameter (m) and the face where each ray enters, or exits if the ray starts inside."""
+        """Return ray parameters (m) and faces of the entry points, or of the exit points for rays that start inside."""
         entering = self.enter >= start
         s = np.where(entering, self.enter, np.where(self.leave >= start, self.leave, np.inf))
         return np.where(self.empty, np.inf, s), np.where(entering, self.enter_face, self.leave_face)
 
 
 class Side(Protocol):
-    """A convex function of points in the shape's frame that is <= 0 inside the shape."""
+    """Implicit function of a smooth convex surface. Values are <= 0 inside the shape."""
 
     def value(self, points: Array) -> tuple[Array, Array]:
         """Return values (n,) at points (n, 3), and gradients (n, 3)."""
 
     def flat(self, points: Array, face: Array) -> Array:
-        """Return a mask (n,): True if a point on a face of the bounding shape is also on this shape."""
+        """Return a mask (n,): True if a point on the planar face ``face`` belongs to the shape."""
 
 
 def first_root(side: Side, line: Line, sign: float, start: Array, end: Array) -> Array:
-    """Find the first root between ``start`` (outside the shape) and ``end`` on each line.
+    """Find the first root between ``start`` (outside of the shape) and ``end`` on each line.
 
     ``sign`` is the direction of the search: 1 along the line, -1 against it.
 
@@ -128,9 +129,9 @@ def first_root(side: Side, line: Line, sign: float, start: Array, end: Array) ->
 
 
 def first_hit(side: Side, line: Line, bounds: Span) -> tuple[Array, Array]:
-    """Return where rays first hit a shape with a smooth side, and the faces there, as in ``Span.first_end``.
+    """Return the ray parameters (m) of the first hits with a smooth shape, and the faces that the rays hit.
 
-    ``bounds`` contains the segments of the rays inside the bounding shape.
+    ``bounds`` are the segments of the rays inside a bounding shape with planar faces.
     """
     hits_bounds = ~bounds.empty & (bounds.leave >= line.start)
     s, face = np.full(hits_bounds.size, np.inf), np.full(hits_bounds.size, ROUND_SIDE)

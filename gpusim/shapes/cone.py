@@ -21,13 +21,13 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Implicit function of the round surface: distance of a point from the axis minus the cone's radius at its z."""
+    """Implicit function of the round surface: distance of a point from the axis minus the cone's radius."""
 
     radius: float
     half: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Return the values and gradients of the function at points."""
+        """Return the function's values and gradients at points."""
         distance, taper = np.hypot(points[:, 0], points[:, 1]), 0.5 * self.radius / self.half
         radial = points[:, :2] / np.where(distance > 0.0, distance, 1.0)[:, None]
         return distance - taper * (self.half - points[:, 2]), np.column_stack([radial, np.full(distance.size, taper)])
@@ -73,7 +73,7 @@ class Cone(Round):
         return revolve(np.array([r, 0.0]), np.array([-half, half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where rays hit the cone, by Newton's method inside the bounding cylinder."""
+        """Find where rays hit the cone."""
         side = _Side(float(params["radius"]), float(params["half_length"]))
         s, face = first_hit(side, line, cylinder_span(line, side.radius, side.half))
         return s, normals(face, side.value(line.at(s))[1])

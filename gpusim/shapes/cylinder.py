@@ -49,7 +49,7 @@ class Cylinder(Round):
         return revolve(np.array([r, r]), np.array([-half, half]), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Clip the rays to a tube and a slab."""
+        """Find where rays hit the cylinder."""
         span = cylinder_span(line, float(params["radius"]), float(params["half_length"]))
         s, face = span.first_end(line.start)
         return s, normals(face, line.at(s) * (1.0, 1.0, 0.0))

@@ -52,7 +52,7 @@ class Ellipsoid(Round):
         return 4.0 / 3.0 * math.pi * float(np.prod(params["semi_axes"]))
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia for the volume V: V (b^2 + c^2)/5 about x, and similarly about y and z."""
+        """Return the inertia at density 1. With the volume V, the moment about x is V (b^2 + c^2)/5."""
         squares = np.square(params["semi_axes"])
         moments: Array = np.diag(self.volume(params) / 5.0 * (squares.sum() - squares))
         return moments
@@ -71,7 +71,7 @@ class Ellipsoid(Round):
         return vertices * params["semi_axes"], triangles
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Scale the rays so that the ellipsoid becomes a unit ball, and cast the scaled rays against this ball."""
+        """Find where rays hit the ellipsoid."""
         axes, span = np.asarray(params["semi_axes"]), Span(line.start.size)
         unit = Line(line.origin / axes, line.direction / axes, line.start)
         span.cut_ball(unit, 0.0, 1.0)

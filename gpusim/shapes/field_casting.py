@@ -27,7 +27,7 @@ class _Ground:
         self.rate = line.direction[:, :2] / self.spacing
 
     def crossing_parameters(self, start: Array, end: Array) -> Array:
-        """Return sorted ray parameters (n, m): start, end, and crossings with triangle edges in the top view."""
+        """Return m sorted parameters of each ray, (rays, m): start, end, and crossings with triangle edges."""
         grid = [(np.arange(n + 1) - self.at[:, k, None]) / self.rate[:, k, None] for k, n in enumerate(self.last)]
         diagonal = np.arange(-self.last[1], self.last[0] + 1)
         difference, rate = self.at[:, 0] - self.at[:, 1], self.rate[:, 0] - self.rate[:, 1]
@@ -37,7 +37,7 @@ class _Ground:
         return np.sort(np.concatenate([within, start[:, None], end[:, None]], axis=1), axis=1)
 
     def triangles(self, s: Array) -> tuple[Array, Array]:
-        """Return terrain heights (n, m) at ray parameters, and height differences per column and row (n, m, 2)."""
+        """Return terrain heights (rays, m) at ray parameters, and height changes per column and row (rays, m, 2)."""
         cell = np.clip(self.at[:, None] + s[..., None] * self.rate[:, None], 0.0, self.last)
         i, j = np.moveaxis(np.minimum(cell.astype(int), self.last - 1), -1, 0)
         x, y = cell[..., 0] - i, cell[..., 1] - j
@@ -49,7 +49,7 @@ class _Ground:
 
 
 def cast_field(heights: Array, spacing: Array, base: float, line: Line) -> tuple[Array, Array]:
-    """Cast rays, as in ``ShapeType.cast``, against the solid from z = ``base`` up to the surface ``heights``."""
+    """Cast rays against the solid between z = ``base`` and ``heights``, with results as in ``ShapeType.cast``."""
     ground, count = _Ground(heights, spacing, line), line.start.size
     walls = Span(count)
     for k in range(2):

@@ -59,7 +59,7 @@ class HeightField(Unmovable):
         return heights
 
     def radius(self, params: Params) -> float:
-        """Return the distance to a corner of the bounding box."""
+        """Return the distance from the origin to the farthest corner of the bounding box."""
         columns, rows, dx, dy, base = self.size_values(params)
         height = max(abs(base), float(np.abs(params["heights"]).max()))
         return math.hypot(0.5 * (columns - 1.0) * dx, 0.5 * (rows - 1.0) * dy, height)
@@ -72,11 +72,11 @@ class HeightField(Unmovable):
         return box_corners((*-half, low), (*half, high))
 
     def tile(self, params: Params) -> float:
-        """Return infinity, because everything below the surface is solid."""
+        """Return infinity: everything below the surface is solid."""
         return math.inf
 
     def manifolds(self, params: Params) -> int:
-        """Return 1 if the field is nearly planar (within 5 degrees) or has no valley, else MANIFOLDS."""
+        """Return 1 for a field without valleys or a nearly planar field (within 5 degrees), else MANIFOLDS."""
         heights, spacing = params["heights"], params["spacing"]
         first = _normals(heights[:2, :2], spacing)[0][0, 0, 0]
         # Bands of rows need less memory. Neighboring bands share a row of cells.
@@ -86,7 +86,7 @@ class HeightField(Unmovable):
         return MANIFOLDS if any(_has_valley(band, spacing) for band in bands if len(band) > 1) else 1
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Return the surface without walls and bottom."""
+        """Return the mesh of the surface, without walls and bottom."""
         rows, columns = params["heights"].shape
         dx, dy = params["spacing"]
         x = (np.arange(columns) - 0.5 * (columns - 1)) * dx
@@ -120,7 +120,7 @@ class HeightField(Unmovable):
 
 
 def _normals(heights: Array, spacing: Array) -> tuple[Array, Array]:
-    """Return unit normals (2, rows - 1, columns - 1, 3) and slopes of the lower right and upper left triangles."""
+    """Return unit normals (2, rows - 1, columns - 1, 3) and slopes of the two triangles of each cell."""
     here, right, up, opposite = heights[:-1, :-1], heights[:-1, 1:], heights[1:, :-1], heights[1:, 1:]
     slopes = np.stack([[right - here, opposite - right], [opposite - up, up - here]])
     slopes = slopes / np.reshape(spacing, (2, 1, 1))

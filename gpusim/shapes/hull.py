@@ -45,7 +45,7 @@ class Hull(ShapeType):
         return faces
 
     def tile(self, params: Params) -> float:
-        """Return half of the minimum width. Widths are measured along the face normals."""
+        """Return half of the minimum width along a face normal."""
         projections = params["vertices"] @ params["faces"].normal.T
         return 0.5 * float(np.ptp(projections, axis=0).min())
 
@@ -66,11 +66,11 @@ class Hull(ShapeType):
         return float(np.linalg.norm(params["vertices"], axis=1).max())
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
-        """Split each face into a fan of triangles."""
+        """Return the mesh. Each face is a fan of triangles."""
         return params["vertices"], params["faces"].triangles()
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Clip the rays to the half spaces of all faces."""
+        """Find where rays hit the hull."""
         vertices, faces, span = params["vertices"], params["faces"], Span(line.start.size)
         for f, normal in enumerate(faces.normal):
             offset = line.origin - vertices[faces.polygon(f)[0]]
@@ -99,8 +99,8 @@ def add_shape_hull(
         body: body index, -1 for the world.
         vertices: at least four points in the shape frame, (n, 3), m, not all in one plane.
         xform, material, label, group, mask, density, color: see ``add_shape``.
-        max_vertices: maximum number of vertices, 4 to 256. The builder simplifies hulls with more vertices, and warns
-            about the error.
+        max_vertices: maximum number of vertices, 4 to 256. The builder simplifies a hull with more vertices, and warns
+            about the deviation.
 
     Returns:
         The shape's index.
@@ -140,8 +140,8 @@ def add_shape_mesh(
         scale: factor from the mesh's unit to m, one number or one per axis.
         xform, material, label, group, mask, density, color: see ``add_shape``.
         max_vertices: see ``add_shape_hull``.
-        convex: "hull" for one convex hull, or "decompose" to split a concave mesh into convex parts, with one hull
-            each. "decompose" needs triangles and the extra ``decompose``. gpusim stores the parts in the cache folder.
+        convex: "hull" for one convex hull, or "decompose" for one hull per convex part of a concave mesh. "decompose"
+            needs triangles and the extra ``decompose``. gpusim stores the parts in the cache folder.
         max_parts: maximum number of parts of a decomposition.
 
     Returns:

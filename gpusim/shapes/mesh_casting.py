@@ -51,7 +51,7 @@ def _candidate_triangles(tree: TriangleTree, origin: Array, direction: Array, st
 
 
 def _intersect_triangles(tree: TriangleTree, number: Array, origin: Array, direction: Array) -> tuple[Array, Array]:
-    """Return the line parameters of the hits (inf without a hit) and the normals (Moeller, Trumbore 1997)."""
+    """Return the ray parameters (m) of the hits (inf without a hit) and the normals (Moeller, Trumbore 1997)."""
     corner = tree.vertices[tree.triangles[number]]
     e, f = corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0]
     p = np.cross(direction, f)

@@ -35,7 +35,7 @@ def add_shape(
     density: float | None = None,
     color: Any = None,
 ) -> int:
-    """Add a shape of a registered type. Prefer ``add_shape_<kind>``, which checks ``params``.
+    """Add a shape of a registered type. Prefer ``add_shape_<kind>``, since it checks ``params``.
 
     Args:
         kind: registered shape type, such as "box".
@@ -86,7 +86,7 @@ def add_shape(
 
 @builder_method
 def add_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-    """Make two shapes collide, regardless of groups and joints, optionally with a separate contact material.
+    """Make two shapes collide, regardless of groups and joints.
 
     Args:
         shape_a, shape_b: indices of shapes on two bodies.
@@ -122,18 +122,19 @@ def exclude_collision_pair(self: ModelBuilder, shape_a: int, shape_b: int) -> in
 def set_group_collision(self: ModelBuilder, group_a: str, group_b: str | None, collide: bool) -> None:
     """Set whether shapes of two named groups collide. By default all groups collide.
 
-    Masks, joints and collision pairs still have an effect. A second call for the same groups replaces the first call.
+    Masks, joints and collision pairs can still prevent or enable collisions. A second call for the same groups replaces
+    the first call.
 
     Args:
         group_a: group name, as in ``group=`` of shapes.
         group_b: name of the other group, or ``group_a`` for collisions between shapes of one group. If ``group_b`` is
-            None, the rule applies to ``group_a`` and all shapes. Rules for two names take precedence over rules with
+            None, the rule applies to ``group_a`` and all shapes. Rules with two names take precedence over rules with
             None.
         collide: True if shapes of the two groups collide.
 
     Raises:
-        ModelError: a group is not a name, or ``collide`` is neither True nor False. ``finalize`` raises a ModelError
-            if no shape has the group name.
+        ModelError: a group is not a name, or ``collide`` is not a bool. ``finalize`` raises a ModelError if no shape
+            has the group name.
     """
     element = "ModelBuilder.set_group_collision"
     a, b = _group_name(element, group_a), None if group_b is None else _group_name(element, group_b)

@@ -21,7 +21,7 @@ DRAWN = 100.0
 
 @register
 class Plane(Unmovable):
-    """Half space without parameters."""
+    """Half space z <= 0. A plane has no parameters."""
 
     name: ClassVar[str] = "plane"
     number: ClassVar[int] = 0
@@ -43,7 +43,7 @@ class Plane(Unmovable):
         return corners, np.array([[0, 1, 2], [0, 2, 3]], dtype=np.int32)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find the points at which rays cross z = 0, from above or from below."""
+        """Find where rays cross z = 0, from above or from below."""
         span = Span(line.start.size)
         span.cut_half(line.origin[:, 2], line.direction[:, 2], 0)
         return span.first_end(line.start)[0], np.broadcast_to((0.0, 0.0, 1.0), line.origin.shape)

@@ -34,7 +34,7 @@ class Sphere(Round):
         return 4.0 / 3.0 * math.pi * float(params["radius"]) ** 3
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia 2/5 V r^2 for the volume V."""
+        """Return the inertia 2/5 V r^2 at density 1, with the volume V."""
         return 0.4 * self.volume(params) * float(params["radius"]) ** 2 * np.eye(3)
 
     def radius(self, params: Params) -> float:
@@ -46,7 +46,7 @@ class Sphere(Round):
         return revolve(*arc(params["radius"], -0.5 * math.pi, 0.5 * math.pi, segments // 2 + 1), segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where rays hit the sphere, by a quadratic equation."""
+        """Find where rays hit the sphere."""
         span = Span(line.start.size)
         span.cut_ball(line, 0.0, float(params["radius"]))
         s, _ = span.first_end(line.start)

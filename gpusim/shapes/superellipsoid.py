@@ -37,7 +37,7 @@ def _power_norm(a: Array, b: Array, p: float) -> tuple[Array, Array, Array]:
 
 @dataclass(frozen=True)
 class _Side:
-    """Implicit function of the surface: nested power norms of the point, minus 1."""
+    """Implicit function of the surface."""
 
     a: float
     b: float
@@ -46,7 +46,7 @@ class _Side:
     e2: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Return the values and gradients of the function at points."""
+        """Return the function's values and gradients at points."""
         axes = np.array([self.a, self.b, self.c])
         part = points / axes
         x, y, z = np.abs(part).T
@@ -87,7 +87,7 @@ class Superellipsoid(Round):
         return 2.0 * a * b * c * e1 * e2 * beta(0.5 * e1 + 1.0, e1) * beta(0.5 * e2, 0.5 * e2)
 
     def inertia(self, params: Params) -> Array:
-        """Compute the inertia from the second moments of the three coordinates."""
+        """Return the inertia at density 1."""
         a, b, c, e1, e2 = self.size_values(params)
         scale = 0.5 * a * b * c * e1 * e2
         level = scale * beta(1.5 * e2, 0.5 * e2) * beta(0.5 * e1, 2.0 * e1 + 1.0)
@@ -96,12 +96,12 @@ class Superellipsoid(Round):
         return np.diag([y2 + z2, x2 + z2, x2 + y2])
 
     def radius(self, params: Params) -> float:
-        """Return the exact distance from the center to the farthest point of the surface."""
+        """Return the distance from the center to the farthest point of the surface."""
         a, b, c, e1, e2 = self.size_values(params)
         return _farthest(_farthest(a, b, e2), c, e1)
 
     def curvature(self, params: Params) -> float:
-        """Return the curvature of the ball that has the same volume as an ellipsoid with these semi-axes."""
+        """Return the curvature of a ball with the volume of the ellipsoid that has the same semi-axes."""
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:
@@ -115,7 +115,7 @@ class Superellipsoid(Round):
         return rings_mesh(rings)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where rays hit the surface, by Newton's method inside the bounding box."""
+        """Find where rays hit the superellipsoid."""
         side, span = _Side(*self.size_values(params)), Span(line.start.size)
         for k, half in enumerate((side.a, side.b, side.c)):
             span.cut_slab(line, k, half)

@@ -42,8 +42,8 @@ def add_terrain(
         source: .png (8 or 16 bits), .tif (GeoTIFF) or .npy file, or an array (rows, columns). The first row of a PNG or
             GeoTIFF is at the highest y. The first row of an array or .npy file is at the lowest y. PNG and TIFF files
             need the extra ``terrain``.
-        cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF, if not in
-            degrees.
+        cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF. A pixel
+            scale in degrees is not used.
         size: alternative to ``cell``: length of the whole terrain along x and y (m).
         height: factor from the values in ``source`` to m. The values of a PNG are from 0 (black) to 1 (white).
         hole: height that fills holes (m). Without ``hole``, bodies fall through holes.
@@ -53,8 +53,8 @@ def add_terrain(
         material_index: index of the material of each cell, (rows - 1, columns - 1), starting at the lowest y.
 
     Returns:
-        The index of the shape: a height field, or a triangle mesh for terrain with open holes or several materials.
-        With several materials, the result is the index of the first shape (see ``add_shape_triangle_mesh``).
+        The index of the shape. The shape is a height field, or a triangle mesh if the terrain has open holes or several
+        materials. With several materials, the result is the index of the first shape (see ``add_shape_triangle_mesh``).
 
     Raises:
         ModelError: the file cannot be read, ``cell`` and ``size`` are missing, or a value is invalid.
@@ -105,7 +105,7 @@ def _cell(
 
 
 def _triangles(heights: Array, dx: float, dy: float) -> tuple[tuple[Array, Array], Array]:
-    """Return the mesh of all cells without NaN heights, and the cell index of each triangle."""
+    """Return the mesh of all cells that have no NaN height, and the cell index of each triangle."""
     rows, columns = heights.shape
     x, y = np.meshgrid((np.arange(columns) - 0.5 * (columns - 1)) * dx, (np.arange(rows) - 0.5 * (rows - 1)) * dy)
     hole = np.isnan(heights)

@@ -53,7 +53,7 @@ class TriangleMesh(Unmovable):
         return vertices
 
     def faces(self, params: Params) -> Faces:
-        """Return the integer arrays of the triangle tree for kernels, stored as ``Faces.vertex``."""
+        """Return the integer arrays of the triangle tree in ``Faces.vertex``, for kernels."""
         return Faces(vertex=params["tree"].numbers())
 
     def radius(self, params: Params) -> float:
@@ -89,7 +89,7 @@ class TriangleMesh(Unmovable):
 
 
 def _normals(corner: Array) -> Array:
-    """Return the normals (n, 3), not normalized, of triangles with the corners ``corner`` (n, 3, 3)."""
+    """Return the normals (n, 3) of n triangles with the corners ``corner`` (n, 3, 3). They are not unit vectors."""
     return np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
 
 
@@ -107,11 +107,11 @@ def add_shape_triangle_mesh(
     color: Any = None,
     material_index: Any = None,
 ) -> int:
-    """Add a mesh that collides as triangles, for the world or a kinematic body.
+    """Add a mesh of colliding triangles to the world or to a kinematic body.
 
-    Both sides of every triangle collide, so the mesh may be closed or open, and the order of the corners does not
-    affect contacts. If a shape penetrates a triangle, contacts push the shape to the side with more than half of the
-    shape's thickness. The builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
+    Both sides of every triangle collide, so the mesh may be closed or open. The order of a triangle's corners does not
+    matter. If a shape penetrates a triangle, contacts push the shape to the side that contains more than half of its
+    thickness. The builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
 
     Args:
         body: -1 for the world, or a kinematic body.

@@ -35,9 +35,9 @@ def add_visual(
 ) -> int:
     """Add a visual to a body. The viewer draws the visual instead of the body's shapes.
 
-    Visuals have no contacts and no mass. Visuals do not change the motion: the results are bit-identical. A body may
-    have several visuals. For a body without visuals, the viewer draws the shapes. If the body also has no shapes, the
-    viewer draws a solid that it estimates from the inertia. For the world, the viewer draws both visuals and shapes.
+    Visuals have no contacts and no mass, and do not affect the simulation. A body may have several visuals. For a body
+    without visuals, the viewer draws the shapes. If the body also has no shapes, the viewer draws a solid that it
+    estimates from the inertia. For the world, the viewer draws both visuals and shapes.
 
     Args:
         body: body index, -1 for the world.
@@ -47,8 +47,8 @@ def add_visual(
             "box", (0.1, 0.2, 0.3))`` draws a box with half extents of 0.1, 0.2 and 0.3 m. ``add_visual(body, "mesh",
             mesh, scale)`` draws the mesh itself, not its hull. ``mesh`` is the path of a file that trimesh reads (STL,
             OBJ, PLY, DAE, ..., needs the extra ``urdf``), ``(vertices, triangles)``, or an object with ``vertices`` and
-            ``faces``. Vertices are (n, 3), triangles (m, 3), counterclockwise seen from outside. ``scale`` converts the
-            unit of the mesh to m.
+            ``faces``. Vertices are (n, 3). Triangles are (m, 3), counterclockwise seen from outside. ``scale`` converts
+            the unit of the mesh to m.
         xform: frame of the visual in the body frame.
         color: sRGB (red, green, blue) from 0 to 1, or "#rrggbb". Default: the colors and textures of the mesh file, or
             the body's color in the viewer. With ``texture``, ``color`` multiplies the image's colors.
@@ -91,7 +91,7 @@ class _Scratch(ModelBuilder):
 
 
 def _checked_params(spec: VisualSpec, sizes: tuple[Any, ...], params: dict[str, Any]) -> dict[str, Any]:
-    """Check the visual's parameters with the method ``add_shape_<kind>``, and return them."""
+    """Return the visual's parameters, checked by the method ``add_shape_<kind>``."""
     kinds = sorted(n.removeprefix(_METHOD) for n in dir(ModelBuilder) if n.startswith(_METHOD))
     if not isinstance(spec.kind, str) or spec.kind not in kinds:
         raise validate.fail(spec.element, f"kind {spec.kind!r} cannot be drawn", f"give one of {', '.join(kinds)}")

@@ -21,13 +21,13 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class _Side:
-    """Implicit function of the surface: distance from the disk, minus the radius of the edge."""
+    """Implicit function of the surface: distance of a point from the disk minus the radius of the edge."""
 
     disk: float
     edge: float
 
     def value(self, points: Array) -> tuple[Array, Array]:
-        """Return the values and gradients of the function at points."""
+        """Return the function's values and gradients at points."""
         distance = np.hypot(points[:, 0], points[:, 1])
         fraction = np.where(distance > self.disk, (distance - self.disk) / np.where(distance > 0.0, distance, 1.0), 0.0)
         offset = points * np.column_stack([fraction, fraction, np.ones(distance.size)])
@@ -52,13 +52,13 @@ class Wheel(Round):
     ray_file: ClassVar[str] = "wheel.cuh"
 
     def volume(self, params: Params) -> float:
-        """Return the volume, the integral of pi rho^2 over z with rho = disk + sqrt(edge^2 - z^2)."""
+        """Return the volume: the integral of pi rho^2 over z, with rho = (disk radius) + sqrt(edge_radius^2 - z^2)."""
         e = float(params["edge_radius"])
         disk = float(params["radius"]) - e
         return 2.0 * math.pi * disk**2 * e + math.pi**2 * disk * e * e + 4.0 / 3.0 * math.pi * e**3
 
     def inertia(self, params: Params) -> Array:
-        """Return the inertia: integrate pi rho^4/2 (about the axle) and pi rho^4/4 + pi rho^2 z^2 (x, y) over z."""
+        """Return the inertia: integrals over z of pi rho^4/2 (z axis) and pi rho^4/4 + pi rho^2 z^2 (x and y axes)."""
         e = float(params["edge_radius"])
         d = float(params["radius"]) - e
         # Integrals over z of rho^4 and rho^2 z^2, from integrals of powers of sqrt(e^2 - z^2).
@@ -88,7 +88,7 @@ class Wheel(Round):
         return revolve(r + disk, z, segments)
 
     def cast(self, params: Params, line: Line) -> tuple[Array, Array]:
-        """Find where rays hit the wheel, by Newton's method inside the bounding cylinder."""
+        """Find where rays hit the wheel."""
         radius, edge = self.size_values(params)
         side = _Side(radius - edge, edge)
         s, face = first_hit(side, line, cylinder_span(line, radius, edge))
@@ -114,8 +114,8 @@ def add_shape_wheel(
     Args:
         body: body index, -1 for the world.
         radius: outer radius (m), above zero.
-        edge_radius: radius of the rounded edge (m), from 0 to below ``radius``. A wheel with a sharp edge (0) has no
-            volume, so the body needs a mass.
+        edge_radius: radius of the rounded edge (m), from 0 to below ``radius``. With 0 (a sharp edge), the wheel has no
+            volume, and the body needs a mass.
         xform, material, label, group, mask, density, color: see ``add_shape``. To point the axle in another direction,
             rotate ``xform``.
 

@@ -1,8 +1,8 @@
-"""Axis rows (constraint rows of joint coordinates) that gpusim adds at the first write of a joint parameter.
+"""Axis rows (constraint rows of joint coordinates) that gpusim adds when the user first writes a joint parameter.
 
-A joint coordinate without limits, damping, friction, armature or actuator has no axis row. At the first write of a
-limit, damping, friction or armature, gpusim rebuilds the model with an axis row for the coordinate. The simulation
-continues with the new model, and state and parameters do not change.
+A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When the user first writes
+one of these joint parameters, gpusim rebuilds the model with an additional axis row. The simulation continues with the
+new model. Its state and its other parameters do not change.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from gpusim.typing import Array
 
 
 def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Array, value: Array) -> None:
-    """Add a constraint row for a joint coordinate, and write a parameter of the row.
+    """Add an axis row for a joint coordinate, and write a parameter of this row.
 
     Args:
-        runtime: runtime of a simulation in which the coordinate has no constraint row.
-        joint, coordinate: indices of the joint and the coordinate.
-        name: name of the parameter in model/fields.py.
-        worlds: indices of the worlds (n,).
-        value: values for the worlds (n,).
+        runtime: runtime of a simulation. The coordinate must not have an axis row yet.
+        joint, coordinate: index of the joint, and index of its coordinate.
+        name: name of the parameter (model/fields.py).
+        worlds: indices of n worlds (n,).
+        value: values of the parameter in these worlds (n,).
 
     Raises:
         ModelError: a value is invalid. After an error, the simulation is unchanged.
@@ -51,7 +51,7 @@ def add_row(runtime: Runtime, joint: int, coordinate: int, name: str, worlds: Ar
 
 
 def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Set the length of a rod. The first write replaces the rod's equality constraint by two limits."""
+    """Set the length of a rod. The first call replaces the equality constraint of the rod by two equal limits."""
     key, element = (joint, LENGTH), runtime.model.joints[joint].element
     check_length(element, "length", value)
     if not np.all(np.isfinite(value)):
@@ -69,12 +69,12 @@ def write_length(runtime: Runtime, joint: int, worlds: Array, value: Array) -> N
 
 
 def row_keys(model: Model) -> frozenset[tuple[int, int]]:
-    """Return the (joint, coordinate) pairs with a constraint row, and (joint, LENGTH) for rods of variable length."""
+    """Return the pairs (joint, coordinate) with an axis row, and (joint, LENGTH) for each rod of variable length."""
     return frozenset(model.axis_of) | {(joint, LENGTH) for joint in _adjustable_rods(model)}
 
 
 def set_rows(runtime: Runtime, rows: Set[tuple[int, int]]) -> None:
-    """Rebuild the model from the builder, with additional constraint rows for the joint coordinates ``rows``."""
+    """Rebuild the model from the builder, with additional axis rows for ``rows``. See :func:`row_keys`."""
     old, new = runtime.model, with_axes(runtime.built, rows)
     parameters = converted_parameters(runtime.parameters, old, new)
     runtime.rebind(new, parameters, *(converted_state(state, runtime, old, new) for state in runtime.states()))
@@ -87,7 +87,7 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
 
 
 def _common_axes(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the indices of common axis rows in ``old`` and in ``new``, and the indices of rows only in ``new``."""
+    """Return the indices of common axis rows in ``old`` and in ``new``, and the indices of new rows in ``new``."""
     index_of, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(index_of[key], k) for k, key in enumerate(keys) if key in index_of]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -95,23 +95,23 @@ def _common_axes(old: Model, new: Model) -> tuple[Array, Array, Array]:
 
 
 def _adjustable_rods(model: Model) -> set[int]:
-    """Return the joint indices of the rods with variable length."""
+    """Return the joint indices of all rods with variable length."""
     return {index for index, joint in enumerate(model.joints) if "moves" in joint.params}
 
 
 def _rigid_rows(model: Model, without: set[int]) -> Array:
-    """Return the constraint rows of locked joint directions, except for the joints ``without``."""
+    """Return the rigid constraint rows of all joints except the joints ``without``."""
     t = model.topology
     return t.rigid_row[~np.isin(t.constraint_joint[t.rigid_row // t.block], list(without))]
 
 
 def _freed_axes(old: Model, new: Model) -> list[int]:
-    """Return the axis rows in ``new`` of rods that have a constant length in ``old``."""
+    """Return the axis rows in ``new`` of rods with constant length in ``old`` and variable length in ``new``."""
     return [new.axis_of[joint, 0] for joint in sorted(_adjustable_rods(new) - _adjustable_rods(old))]
 
 
 def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert the parameters ``current`` of the model ``old`` to the axis rows of the model ``new``."""
+    """Convert the parameters ``current`` from model ``old`` to model ``new``, which has other axis rows."""
     parameters = dict(current)
     before, after, _ = _common_axes(old, new)
     freed = _freed_axes(old, new)
@@ -127,7 +127,7 @@ def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> d
 
 
 def converted_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
-    """Convert a state of ``before`` to ``model``, which has equal elements but different axis rows."""
+    """Convert the state ``old`` from model ``before`` to ``model``, which has equal elements but other axis rows."""
     new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
     common_before, common, added = _common_axes(before, model)
     joints = _adjustable_rods(before) ^ _adjustable_rods(model)
@@ -162,7 +162,7 @@ def converted_state(old: State, runtime: Runtime, before: Model, model: Model) -
 
 
 def _hold_lengths(new: State, before: Model, model: Model) -> None:
-    """Set the current limits of rods that have a constant length in ``before`` to the lengths in the builder."""
+    """Set the current limits of rods with constant length in ``before`` to their lengths in the builder."""
     axes = np.array(_freed_axes(before, model), np.int64)
     length = np.stack([model.parameters[name][0, axes] for name in ("limit_lower", "limit_upper")], axis=-1)
     began = new.arrays["step_before"][:, None, None] > 0.0
@@ -170,7 +170,7 @@ def _hold_lengths(new: State, before: Model, model: Model) -> None:
 
 
 def _rates(runtime: Runtime, model: Model, axes: Array, state: State) -> Array:
-    """Return the velocities of joint coordinates, computed from the stored velocities of bodies (m/s or rad/s)."""
+    """Return the rates of the joint axes ``axes`` (m/s or rad/s), computed from the stored velocities of bodies."""
     table = coordinates(model)
     # The flag True (semi-implicit scheme) reads the stored velocities without a kick to the current time.
     then = StateReader(model, table, True, lambda: state, runtime.parameters, runtime.backend.memory.read_control)

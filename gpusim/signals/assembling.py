@@ -1,4 +1,4 @@
-"""Assembly of closed loops: find poses that close the loops, and velocities that keep them closed."""
+"""Assembly of closed loops: find poses that close all loops, and velocities that keep them closed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpusim.validate import matching
 
 
 def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:
-    """Move bodies until all joints are closed. See :meth:`gpusim.Simulation.assemble`."""
+    """Move bodies until all joints close. See :meth:`gpusim.Simulation.assemble`."""
     report = assembly.assemble(runtime.backend.work, runtime.state, tolerance, iterations)
     _copy_to_reset_state(runtime, "position", "orientation", "angle")
     return report
@@ -35,7 +35,7 @@ def project_velocities(runtime: Runtime, hold: str | Sequence[str], tolerance: f
 
 
 def _copy_to_reset_state(runtime: Runtime, *names: str) -> None:
-    """Copy arrays of the current state to the reset state, in worlds that have not run yet."""
+    """Copy the current state to the reset state, in worlds that have not run yet."""
     start = np.flatnonzero(runtime.state.arrays["time"] == 0.0)
     for name in names:
         runtime.initial.arrays[name][start] = runtime.state.arrays[name][start]
@@ -44,7 +44,7 @@ def _copy_to_reset_state(runtime: Runtime, *names: str) -> None:
 
 
 def _held(signal: Signal) -> Held:
-    """Return the velocities that the projection keeps to preserve the value of a velocity signal.
+    """Return the velocities that the projection must keep so that a velocity signal does not change.
 
     Raises:
         ModelError: the signal is not a velocity.

@@ -17,7 +17,7 @@ from gpusim.typing import Array
 
 
 def check_free(runtime: Runtime, label: str) -> None:
-    """Check that no diagram sets the command ``label``.
+    """Raise an error if a diagram sets the command ``label``.
 
     Raises:
         ModelError: a diagram sets the command.
@@ -31,10 +31,10 @@ def check_free(runtime: Runtime, label: str) -> None:
 
 
 def matchable_commands(runtime: Runtime, pattern: str) -> list[str]:
-    """Return the commands that a name or wildcard can match.
+    """Return the commands that the name or wildcard ``pattern`` can match.
 
-    A name can match any command. A wildcard matches ``model.operator_commands``, which panels show. If no operator
-    command fits, a wildcard matches all commands that no diagram sets.
+    Names can match all commands. Wildcards match operator commands (``model.operator_commands``). If no operator
+    command matches, the wildcard can match all commands that no diagram sets.
     """
     operators = runtime.model.operator_commands
     if pattern in runtime.model.controls:
@@ -45,10 +45,10 @@ def matchable_commands(runtime: Runtime, pattern: str) -> list[str]:
 
 
 def command_values(element: str, value: Any, count: int) -> Array:
-    """Return the values of a command in ``count`` worlds. ``value``: a number, or (count,).
+    """Return the values of a command in ``count`` worlds, (count,). ``value`` is a number or an array (count,).
 
     Raises:
-        ModelError: the shape does not fit, or a value is not finite. The message contains ``element``.
+        ModelError: the shape is invalid, or a value is not finite. The message contains ``element``.
     """
     array = validate.array(element, value)
     try:
@@ -66,7 +66,10 @@ _SHOWN = 3
 
 
 class ControlMap(MutableMapping[str, Any]):
-    """Commands by label. Set ``sim.control[label]`` to a number or (num_worlds,). Commands keep their values."""
+    """Commands by label. Set ``sim.control[label]`` to a number or an array (num_worlds,).
+
+    Each command keeps its value until you change it.
+    """
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
@@ -79,7 +82,10 @@ class ControlMap(MutableMapping[str, Any]):
 
     @property
     def array(self) -> Array:
-        """Commands of all worlds on the host (num_worlds, commands). After a write, call sim.invalidate()."""
+        """Return the commands of all worlds on the host, (num_worlds, commands).
+
+        If you write to this array, call ``sim.invalidate()`` afterwards.
+        """
         return self._runtime.backend.memory.host_control()
 
     def _column(self, label: str) -> int:
@@ -90,7 +96,7 @@ class ControlMap(MutableMapping[str, Any]):
         return self._columns[label]
 
     def __repr__(self) -> str:
-        """Return one line with the number of commands, the number of worlds, and the first labels."""
+        """Return a line with the number of commands, the number of worlds, and the first labels."""
         labels = ", ".join(f"'{label}'" for label in list(self._columns)[:_SHOWN])
         more = ", ..." if len(self) > _SHOWN else ""
         count, worlds = len(self), self._runtime.num_worlds

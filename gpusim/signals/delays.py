@@ -1,13 +1,13 @@
-"""Delays, lags and integrators between a command and its actuator, for example for a bus or a valve.
+"""Delays, lags and integrators between a command and its actuator, for example of a bus or a valve.
 
-The command ``<name>`` is the value that you write. The signal ``<name>.applied`` is the value that acts on the actuator
-now. For a lag, the activation x follows x' = (command - x) / time_constant, solved exactly over each step. For an
-integrator, the activation x follows x' = command. Lags and integrators clip x to a range. In each step, the actuator
-uses the mean of x at the start and the end of the step. Delays are rounded to whole steps.
+The command ``<name>`` is the value that the user writes. The signal ``<name>.applied`` is the value that the actuator
+currently receives. A lag has an activation x with x' = (command - x) / time_constant, solved exactly over each step. An
+integrator has an activation x with x' = command. Lags and integrators clip x to a range. In each step, the actuator
+receives the mean of x at the start and the end of the step. Delays are rounded to whole steps.
 
-A program (description/program.py) computes the applied values. The program runs after all diagrams, so it also delays
-commands from diagrams. The commands of the last steps are part of the state. During an override, the activation of an
-integrator does not change.
+A program (description/program.py) computes the applied values after all diagrams. It therefore also delays commands
+from diagrams. The state contains the commands of the last steps. During an override (emergency stop), the activation of
+an integrator does not change.
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ s[{next}] = next + 1 < {room} ? double(next + 1) : 0.0;"""
 
 @dataclass
 class Delays(Program):
-    """The program with the delays, lags and integrators of a model.
+    """Program that runs the delays, lags and integrators of a model.
 
     Attributes:
-        columns: columns of the commands that have a delay, a lag or an integrator.
+        columns: columns of the commands with a delay, a lag or an integrator.
         room: capacity of each ring buffer (samples).
-        integrates: for each command in ``columns``, whether the command is the rate of an integrator.
+        integrates: True for each command in ``columns`` with an integrator.
     """
 
     columns: Sequence[int] = ()
@@ -80,13 +80,13 @@ class Delays(Program):
     integrates: Sequence[bool] = ()
 
     def settle(self, numbers: Array, worlds: Array, held: Array, commands: Array) -> None:
-        """Fill the delay buffers of overridden commands, as if the values in ``commands`` had always applied.
+        """Fill the delay buffers of overridden commands as if ``commands`` had been constant for a long time.
 
         Args:
-            numbers: state variables of the program in all worlds. The method changes ``numbers`` in place.
+            numbers: state variables of the program in all worlds. The method changes this array in place.
             worlds: indices of the worlds.
-            held: mask of the overridden commands in ``worlds`` (len(worlds), controls).
-            commands: values of the overridden commands (len(worlds), controls).
+            held: mask of the overridden commands (len(worlds), controls).
+            commands: override values of the commands (len(worlds), controls).
         """
         held, commands = held[:, self.columns], commands[:, self.columns]
         fill, values = (
@@ -97,7 +97,7 @@ class Delays(Program):
 
 
 def delays(model: Model, dt: float) -> Delays | None:
-    """Return the program with the delays, lags and integrators of a model, or None if there are none.
+    """Return the program for the delays, lags and integrators of a model, or None if it has none.
 
     Args:
         model: model of the simulation.
@@ -169,7 +169,7 @@ def delays(model: Model, dt: float) -> Delays | None:
 
 
 def _checked_room(spec: ActuatorSpec, dt: float) -> int:
-    """Return the capacity that the ring buffer of one actuator needs (samples)."""
+    """Return the capacity of the ring buffer that an actuator needs (samples)."""
     delay_range = delay_of(spec)
     if delay_range is None:
         return 1
@@ -187,7 +187,7 @@ def _runner(
     columns: list[int], applied: list[int], delay: list[int], lag: list[int], integrates: list[bool], room: int,
     dt: float,
 ) -> Any:  # fmt: skip
-    """Return a NumPy function that computes the same as the C++ code ``_CPP``."""
+    """Return a NumPy function that is equivalent to the C++ code ``_CPP``."""
     ring = _FIRST + room * np.arange(len(columns))
     lags = _FIRST + room * len(columns) + np.arange(len(columns))
     law, rates = np.array(lag), np.array(integrates)

@@ -1,4 +1,4 @@
-"""Energies and joint gaps of the whole model at the current time."""
+"""Energies and joint gaps of a whole model at the current time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusim.typing import Array
 
 
 def kinetic_energy(w: StepBuffers) -> Array:
-    """Return the kinetic energy of bodies, rotors and pistons (num_worlds,), J. Run stage ``forward`` first."""
+    """Return the kinetic energy of bodies, rotors and pistons (J), (num_worlds,). Run stage ``forward`` first."""
     after = 0.0 if w.scheme == "semi_implicit" else (w.h_prev / (w.h_prev + w.real.type(w.h)))[:, :, None]
     twist = w.twist_before + after * (w.twist - w.twist_before)
     v, rate = twist[..., :3], twist[..., 3:]
@@ -33,9 +33,9 @@ def kinetic_energy(w: StepBuffers) -> Array:
 
 
 def potential_energy(now: StateReader) -> Array:
-    """Return the potential energy of gravity and springs (num_worlds,), J.
+    """Return the potential energy of gravity and springs (J), (num_worlds,).
 
-    The potential energy of gravity is zero at the world origin.
+    The gravitational energy is zero at the world origin.
     """
     p, x = now.parameters, now.state["position"]
     weight = p["gravity_scale"] * p["mass"] * rotations.dot(p["gravity"][:, None, :], x)
@@ -48,7 +48,7 @@ def potential_energy(now: StateReader) -> Array:
 
 
 def joint_drift(w: StepBuffers) -> Array:
-    """Return the maximum gap of all joints (num_worlds,), m. A gap is the distance error in the locked directions."""
+    """Return the maximum gap over all joints (m), (num_worlds,). A gap is the position error in locked directions."""
     errors = positions.row_errors(w)
     linear = (w.layout.row_kinds == ROW_GAP).reshape(errors.shape[1:])
     gaps = np.sqrt(np.sum(np.where(linear, errors, 0.0) ** 2, axis=2))

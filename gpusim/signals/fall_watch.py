@@ -1,6 +1,7 @@
-"""Warning about bodies that fall below every shape of the world. The warning appears once per simulation.
+"""Warning about bodies that fall below every shape of the world.
 
-To save time, :class:`FallWatch` checks the bodies only when the number of steps has doubled since the last check.
+The warning appears once per simulation. To save time, :class:`FallWatch` checks the bodies only when the number of
+steps has doubled since the last check.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ FREE = 0.9
 class FallWatch:
     """Monitor that warns once if a body falls forever.
 
-    The watch ignores bodies that are connected by joints to the world or to a kinematic body.
+    Bodies that joints connect to the world or to a kinematic body do not count.
     """
 
     def __init__(self, backend: Backend, model: Model) -> None:
@@ -37,7 +38,7 @@ class FallWatch:
         self.rebind(backend, model)
 
     def rebind(self, backend: Backend, model: Model) -> None:
-        """Continue with another backend, for a model with the same elements."""
+        """Monitor another backend, for a model with the same elements."""
         self._backend, self._model = backend, model
         grounded_bodies = grounded(model)
         kinematic = {k for k, body in enumerate(model.bodies) if body.kinematic}
@@ -53,10 +54,7 @@ class FallWatch:
         self._next = np.inf
 
     def check(self, steps: int, gravity: Array) -> None:
-        """Warn if a body fell below all shapes.
-
-        ``gravity``: gravitational acceleration (worlds, 3) or (1, 3), m/s2.
-        """
+        """Warn if a body has fallen below all shapes. ``gravity`` is the acceleration (worlds, 3) or (1, 3), m/s2."""
         if steps < self._next:
             return
         self._next = 2.0 * steps
@@ -72,7 +70,7 @@ class FallWatch:
             self._warn(np.where(falls, fell, 0.0))
 
     def _below(self, shape: ShapeSpec, position: Array, down: Array) -> Array:
-        """Return how far each loose body is below the shape (worlds, bodies), m."""
+        """Return the distance (m) of each monitored body below ``shape``, (worlds, bodies)."""
         points = position[:, self._loose]
         if np.isinf(shape_type(shape.kind).radius(shape.params)):  # a plane
             normal, origin = shape.xform.matrix()[:, 2], np.asarray(shape.xform.position)
@@ -102,7 +100,7 @@ class FallWatch:
 
 
 def grounded(model: Model) -> set[int]:
-    """Return WORLD, all kinematic bodies, and all bodies that joints connect to them, directly or via other bodies."""
+    """Return WORLD, all kinematic bodies, and all bodies that joints connect to them (also through other bodies)."""
     links: dict[int, list[int]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:

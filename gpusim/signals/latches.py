@@ -1,4 +1,4 @@
-"""Latches: welds that you can lock and release while the simulation runs (joints/latch.py)."""
+"""Latches: welds that the user can attach and detach while the simulation runs (joints/latch.py)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gpusim.typing import Array
 
 
 def read_attached(runtime: Runtime, joint: int) -> Array:
-    """Return 1 for worlds in which a latch is locked, else 0 (num_worlds,)."""
+    """Return 1 for worlds in which the latch ``joint`` is attached, and 0 for other worlds, (num_worlds,)."""
     closed = np.isfinite(runtime.parameter("limit_lower")[:, runtime.model.axis_of[joint, 0]])
     return (closed & ~_broken(runtime, joint)).astype(float)
 
 
 def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Lock a latch in the worlds whose value is above 0.5, and release it in the other worlds.
+    """Attach or detach a latch in ``worlds``: attach where ``value`` is above 0.5, and detach elsewhere.
 
-    The latch locks in the current relative pose of the bodies.
+    An attached latch locks the current relative pose of its bodies.
     """
     held = read_attached(runtime, joint)[worlds] > 0.5
     open_ = (value <= 0.5) & (held | _broken(runtime, joint)[worlds])
@@ -31,7 +31,7 @@ def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) ->
 
 
 def _broken(runtime: Runtime, joint: int) -> Array:
-    """Return a mask of the worlds in which a latch has broken since the last write (num_worlds,)."""
+    """Return a mask of the worlds in which the latch has broken since the last write, (num_worlds,)."""
     sensor = breaking_sensors(runtime.model).get(joint, -1)
     if sensor < 0:
         return np.zeros(runtime.num_worlds, bool)
@@ -39,7 +39,7 @@ def _broken(runtime: Runtime, joint: int) -> Array:
 
 
 def reset_latches(runtime: Runtime, worlds: Array) -> None:
-    """Reset the latches to the initial state in the builder."""
+    """Attach or detach all latches as in the builder."""
     for joint in switched(runtime):
         spec = runtime.model.joints[joint]
         start = spec.params["limit_lower"]
@@ -52,7 +52,7 @@ def switched(runtime: Runtime) -> list[int]:
 
 
 def _set(runtime: Runtime, joint: int, worlds: Array, locked: Array | None) -> None:
-    """Lock a latch at the joint coordinates ``locked`` (n, 6), or release the latch if ``locked`` is None."""
+    """Attach a latch at the joint coordinates ``locked`` (n, 6), or detach it if ``locked`` is None."""
     if not worlds.size:
         return
     if joint in (breaking := breaking_sensors(runtime.model)):

@@ -1,4 +1,4 @@
-"""Linearization of a simulation at the current state, by central differences in additional worlds."""
+"""Linearization of a simulation at its current state, by central differences in additional worlds."""
 
 from __future__ import annotations
 
@@ -27,15 +27,17 @@ _ELEMENT = "Simulation.linearize"
 
 @dataclass(frozen=True)
 class Linearization:
-    """Discrete-time model x' = x0' + A (x - x0) + B (u - u0). x' is the state after the given number of steps.
+    """Linear discrete-time model x' = x0' + A (x - x0) + B (u - u0).
+
+    x' is the state after the given number of steps. It has n components, and there are m commands u.
 
     Attributes:
-        a: matrix A with the derivatives of x' with respect to x (n, n).
-        b: matrix B with the derivatives of x' with respect to u (n, m).
+        a: matrix A, the derivatives of x' with respect to x (n, n).
+        b: matrix B, the derivatives of x' with respect to u (n, m).
         states: names of the components of x (n,).
         commands: labels of the commands (m,).
         state: current state x0 (n,).
-        next_state: state x0' after the steps from x0 with the commands u0 (n,).
+        next_state: state x0' after the steps, from the state x0 with the commands u0 (n,).
         command: current commands u0 (m,).
         dt: total duration of the steps (s).
     """
@@ -51,7 +53,7 @@ class Linearization:
 
 
 class Linearizing:
-    """Part of Simulation that computes a linearization."""
+    """Part of Simulation that linearizes the simulation."""
 
     def linearize(
         self,
@@ -62,23 +64,23 @@ class Linearizing:
         step: float = 1e-4,
         world: int = 0,
     ) -> Linearization:
-        """Linearize the state after some steps as a function of the current state and commands.
+        """Linearize the state after some steps as a function of the current state and the current commands.
 
-        The derivatives are central differences with an error of second order in ``step``. The original simulation does
-        not change. At discontinuities (contacts that open, dry friction that sticks, limits), the result is a mean
-        slope, and a warning appears.
+        The derivatives are central differences with an error of second order in ``step``. The simulation itself does
+        not change. At discontinuities (opening contacts, sticking friction, limits), the derivatives are mean slopes,
+        and a warning appears.
 
         Args:
             states: writable signals or wildcards, for example ``"cylinder.*.pressure_a"``. Default: all writable
                 positions and velocities of joints. Orientations of bodies are not allowed. The position of a ball joint
-                is a quaternion and adds an eigenvalue 0 to A.
+                is a quaternion, which adds an eigenvalue 0 to A.
             commands: labels or wildcards of commands. An empty list selects no commands.
             steps: number of steps of ``config.dt``.
-            step: perturbation for the differences, relative to the value. For values below 1, ``step`` is absolute.
+            step: perturbation of each state and command, relative to its value. For values below 1, it is absolute.
             world: index of the world to linearize.
 
         Returns:
-            Matrices A and B, and the point x0, u0, x0'.
+            Matrices A and B, and the values x0, u0 and x0'.
 
         Raises:
             UnknownNameError: a signal or command does not exist.
@@ -133,7 +135,7 @@ def _linearize(sim: Any, states: Any, commands: Any, steps: int, step: float, wo
 
 
 def _joint_states(known: Any) -> list[str]:
-    """Return the writable positions and velocities of joints. Rods, ropes and pins have no writable position."""
+    """Return the writable position and velocity signals of joints. Rods, ropes and pins have no writable position."""
     names = [name for one in STATES for name in fnmatch.filter(known, one) if known[name].writable]
     if not names:
         rule = "the model has no joints with writable positions"
@@ -142,7 +144,7 @@ def _joint_states(known: Any) -> list[str]:
 
 
 def _kinks(points: Array, after: Array) -> Array:
-    """Return a mask of the columns whose forward and backward differences disagree (n + m,)."""
+    """Return a mask of the n states and m commands with different forward and backward differences, (n + m,)."""
     up, down = after[0:-1:2] - after[-1], after[-1] - after[1:-1:2]
     above, below = (np.abs(np.diagonal(points[k:-1:2] - points[-1]))[:, None] for k in (0, 1))
     both = (above > 0.0) & (below > 0.0)
@@ -152,7 +154,7 @@ def _kinks(points: Array, after: Array) -> Array:
 
 
 def _stepped(sim: Any, names: list[str], columns: list[int], points: Array, steps: int, world: int) -> Array:
-    """Return the states after some steps."""
+    """Return the states after the steps, for the perturbed states and commands ``points``."""
     runtime = sim.runtime
     options = {"backend": sim.backend_name, "dtype": sim.dtype, "config": sim.config, "fast": sim.fast}
     other = type(sim)(runtime.built, num_worlds=len(points), specialize=False, **options)

@@ -1,8 +1,8 @@
-"""One simulation with a different model in each world.
+"""Simulation with a different model in each world.
 
-The models may differ in the parameters of bodies, joints, shapes and actuators, and in the initial state. Everything
-else must be equal: topology, sizes of shapes, centers of mass, commands, diagrams and sensors. World i and a simulation
-of model i have bit-identical results.
+The models can differ in the parameters of bodies, joints, shapes and actuators, and in the initial state. All other
+data must be equal: topology, sizes of shapes, centers of mass, commands, diagrams and sensors. The results of world i
+are bit-identical to those of a separate simulation of model i.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GROUP = ("specs", "params", "state", "derived")
 
 
 def structure(model: Model, config: SolverConfig) -> str:
-    """Return a hash of all model data that must be equal in all worlds of a simulation."""
+    """Return a hash of the model data that must be equal in all worlds of a simulation."""
     parts: list[Any] = [config, *(getattr(model, name) for name in _EQUAL)]
     parts += [_without(body, _BODY) for body in model.bodies]
     parts += [_without(axis, ("params",)) for axis in model.axes]
@@ -60,11 +60,10 @@ def _without(element: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
-    """Return the models of a simulation: one model for all worlds, or one for each world.
+    """Check and return the models of a simulation: one model for all worlds, or one model for each world.
 
     Raises:
-        ModelError: a value is not a model, the number of models differs from the number of worlds, or the models differ
-            in parts that must be equal.
+        ModelError: a value is not a model, the numbers of models and worlds differ, or data that must be equal differs.
     """
     models = list(model) if isinstance(model, list | tuple) else [model]
     for one in models:
@@ -83,7 +82,7 @@ def checked_models(model: Any, num_worlds: Any, config: Any) -> list[Model]:
 
 
 def merge_models(runtime: Runtime, models: Sequence[Model], dtype: Any) -> None:
-    """Give world i the parameters of model i. All models must have the same :func:`structure`."""
+    """Set the parameters of world i to those of model i. All models must have the same :func:`structure`."""
     worlds = np.arange(len(models))
     for name in runtime.parameters:
         stacked = np.concatenate([model.parameters[name] for model in models])

@@ -1,4 +1,4 @@
-"""Observations: lists of signals that one call reads into one array."""
+"""Observations (lists of signals that one call reads into one array), and lists of commands."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ def chosen_commands(runtime: Runtime, names: Any) -> list[str]:
 
 
 class Observation:
-    """Signals of all worlds as columns of one array. :meth:`gpusim.Simulation.observe` makes an observation.
+    """List of signals with their values in all worlds, as columns of one array.
+
+    Create an observation with :meth:`gpusim.Simulation.observe`.
 
     Attributes:
         names: names of the signals, in order.
         slices: columns of each signal in ``array``, by name.
-        array: values of the last :meth:`read` (num_worlds, n). Each read overwrites ``array``. With the CUDA backend,
-            the array is on the device. PyTorch, JAX and CuPy can use the array without a copy (DLPack).
+        array: values of the n signal components from the last :meth:`read`, (num_worlds, n). Each read overwrites it.
+            With the CUDA backend, the array is on the device. PyTorch, JAX and CuPy can use it without a copy (DLPack).
     """
 
     def __init__(self, runtime: Runtime, signals: Sequence[Signal], dtype: str = "float64") -> None:
@@ -49,7 +51,7 @@ class Observation:
         self._compile(signals)
 
     def _compile(self, signals: Sequence[Signal]) -> None:
-        """Prepare the kernel launch that fills the array."""
+        """Prepare the kernel launches that fill ``array``."""
         runtime = self._runtime
         self._backend = runtime.backend
         self.slices: dict[str, slice] = {}
@@ -79,11 +81,7 @@ class Observation:
             self.array = runtime.backend.memory.to_device(np.zeros(self._numbers.shape, np.float32))
 
     def read(self) -> Any:
-        """Fill ``array`` with the values at the current time.
-
-        Returns:
-            The array itself.
-        """
+        """Fill ``array`` with the values at the current time, and return ``array``."""
         if self._runtime.backend is not self._backend:  # a write has added an axis row (added_rows.py)
             self._compile(self._runtime.signal_list(self.names) if self.names else [])
         if self._launch is None:
@@ -98,9 +96,10 @@ class Observation:
         return self.array
 
     def reading(self, samples: int | None = None) -> Reading | None:
-        """Return the data for the backend to read the signals between steps, or None if the host must read a signal.
+        """Return the data that the backend needs to read the signals between steps.
 
-        ``samples``: number of samples in a new output array. With None, the output array is ``array``.
+        ``samples`` is the number of samples of a new output array, or None to use ``array``. The result is None if
+        Python must read one of the signals.
         """
         kept = list[tuple[str, int, int]]()
         for signal, columns in self._host:
@@ -112,7 +111,7 @@ class Observation:
         return Reading(self._entries, kept, array)
 
     def _values(self, signal: Signal) -> Any:
-        """Return the values of a signal that kernels cannot read (num_worlds, n), on the device of ``array``."""
+        """Return the values of a signal that only the host can read, (num_worlds, n), on the device of ``array``."""
         if signal.kept is not None:
             return self._runtime.backend.memory.kept_columns(*signal.kept)
         values = np.asarray(signal.read(), np.float64).reshape(self._runtime.num_worlds, -1)
@@ -122,12 +121,13 @@ class Observation:
 
 
 class Command:
-    """Commands of all worlds as columns of one array. :meth:`gpusim.Simulation.command` makes a Command.
+    """List of n commands with their values in all worlds, as columns of one array.
+
+    Create it with :meth:`gpusim.Simulation.command`.
 
     Attributes:
         names: labels of the commands, in order.
-        array: float64 array on the host for your values (num_worlds, n). :meth:`write` without an argument writes this
-            array.
+        array: float64 array on the host for your values, (num_worlds, n). :meth:`write` without an argument writes it.
     """
 
     def __init__(self, runtime: Runtime, names: Sequence[str]) -> None:
@@ -140,14 +140,14 @@ class Command:
         self.array: Array = np.array(runtime.backend.memory.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
-        """Write the commands. The commands remain constant until you change them.
+        """Write the commands. They stay constant until you change them.
 
         Args:
-            values: array (num_worlds, n), or an array that broadcasts to this shape. Default: ``array``. The array may
-                be on the host or on the device (any DLPack array). Arrays on the device need no host synchronization.
+            values: array that broadcasts to (num_worlds, n), on the host or on the device (any DLPack array). Default:
+                ``array``. Writing device arrays needs no host synchronization.
 
         Raises:
-            ModelError: the shape does not fit, or a host value is not finite.
+            ModelError: the shape is invalid, or a host value is not finite.
         """
         given = self.array if values is None else values
         if type(given) is np.ndarray or not is_on_device(given):
@@ -156,7 +156,7 @@ class Command:
         self._runtime.invalidate()
 
     def _checked(self, given: Any) -> Array:
-        """Check host values and return them as an array (num_worlds, n)."""
+        """Check host values, and return them as an array (num_worlds, n)."""
         worlds, names = self._runtime.num_worlds, self.names
         element = f"commands {names[0]} ..."
         values = given if type(given) is np.ndarray and given.dtype == np.float64 else validate.array(element, given)

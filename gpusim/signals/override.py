@@ -1,6 +1,6 @@
-"""Override of commands: hold chosen commands at given values in chosen worlds. An emergency stop is an override.
+"""Override of commands: it holds chosen commands at given values in chosen worlds, as in an emergency stop.
 
-The override is part of the state (array OVERRIDE), so copies, resets and replays include the override.
+The override is part of the state (array OVERRIDE). Copies, resets and replays of the state therefore include it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ ELEMENT = "Simulation.override"
 
 
 class Override:
-    """Override of the commands of a simulation."""
+    """Override of commands in a simulation."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime, self._controls = runtime, runtime.model.controls
         runtime.add_state(OVERRIDE, np.zeros((runtime.num_worlds, 2 * len(self._controls))))
 
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
-        """Hold commands in the worlds ``worlds`` (n,).
+        """Hold commands at ``values`` in n worlds ``worlds`` (n,).
 
-        If ``values`` is None (emergency stop), hold all commands at the safe values.
+        If ``values`` is None (emergency stop), hold all commands at their safe values.
         """
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         if values is None:
@@ -50,7 +50,7 @@ class Override:
         self._runtime.backend.memory.hold_overridden()
 
     def _given(self, values: Mapping[str, Any], count: int) -> tuple[Array, Array]:
-        """Return the values to hold (n, commands), and the column of each command."""
+        """Return the values to hold, (count, commands), and the columns of these commands."""
         if not isinstance(values, Mapping):
             rule = f"values = {values!r} is not a dict"
             raise validate.fail(ELEMENT, rule, "give {'boom': 0.0}, or None for all; worlds=... chooses worlds")
@@ -73,7 +73,7 @@ class Override:
     def release(self, names: str | Sequence[str] | None, worlds: Array) -> None:
         """End the override of the commands ``names``, or of all commands if ``names`` is None.
 
-        The commands keep their current values until you or a diagram writes new values.
+        The commands keep their current values until the user or a diagram writes new values.
         """
         labels = self._controls if names is None else self._labels(names)
         self._runtime.backend.memory.hold_overridden()
@@ -85,11 +85,11 @@ class Override:
             self._runtime.invalidate()
 
     def held(self) -> Array:
-        """Return a mask of the held commands (num_worlds, commands)."""
+        """Return a mask of the overridden commands, (num_worlds, commands)."""
         return np.array(self._runtime.read_state()[OVERRIDE][:, : len(self._controls)] != 0.0)
 
     def _settle_delays(self, worlds: Array) -> None:
-        """Fill the buffers of command delays with the values of the override."""
+        """Fill the delay buffers of overridden commands with the override values."""
         held, count = self._runtime.state.arrays[OVERRIDE], len(self._controls)
         for running in self._runtime.running:
             if isinstance(running.program, Delays):
@@ -98,10 +98,10 @@ class Override:
 
 
 def safe_commands(runtime: Runtime) -> Array:
-    """Return the safe values of all commands (num_worlds, commands).
+    """Return the safe values of all commands, (num_worlds, commands).
 
-    A safe value is a fixed value, or the current position for servos. For an operator input of a diagram, the safe
-    value is the default value of the input.
+    For position servos, the safe value is the current position. For operator inputs of diagrams, it is the default
+    value. For all other commands, it is a fixed value.
     """
     values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
     for label, hints in command_hints(runtime.model).items():
@@ -110,7 +110,7 @@ def safe_commands(runtime: Runtime) -> Array:
 
 
 def safe_value(hints: UiHints, runtime: Runtime) -> Any:
-    """Return the safe value of a command: one number, or (num_worlds,)."""
+    """Return the safe value of a command: one number, or an array (num_worlds,)."""
     if hints.measured is None or hints.safe is not None:
         return float(hints.safe or 0.0)
     signal, axis = hints.measured

@@ -1,4 +1,4 @@
-"""Steps of a simulation with diagrams."""
+"""Stepping of a simulation with diagrams."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ProgramLoop:
         self._run: Callable[[int, int, float], bool] | None = None
 
     def advance(self, n: int, size: float) -> None:
-        """Advance all worlds by ``n`` steps of ``size`` s."""
+        """Advance all worlds by ``n`` steps of ``size`` seconds."""
         runtime = self._runtime
         # The prepared call contains pointers to these arrays. Writes to parameters and new rows replace the arrays.
         now = [runtime.backend, *[r.parameters for r in runtime.running]]
@@ -37,7 +37,7 @@ class ProgramLoop:
 
 
 def samplings(runtime: Runtime) -> list[Sampling] | None:
-    """Return the data for the backend to sample all diagrams between steps, or None if Python must sample a diagram."""
+    """Return the data that the backend needs to run all diagrams between steps, or None if Python must run one."""
     found = list[Sampling]()
     for running in runtime.running:
         sampling = running.sampling()

@@ -1,7 +1,8 @@
-"""Diagrams in a simulation: their signals, and their evaluation (a *sample*) before steps.
+"""Block diagrams in a simulation: their signals, and their evaluation before steps.
 
-The variables of diagrams are part of the state (``diagram.<label>``), so copies, resets and replays include the
-variables. A sample launches a generated kernel (cuda_kernels/diagram.cu).
+One evaluation of a diagram is a *sample*. It launches a generated kernel (cuda_kernels/diagram.cu). The state variables
+of a diagram are part of the state (``diagram.<label>``). Copies, resets and replays of the state therefore include
+them.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ _BOUNDS = {"lower": "upper", "upper": "lower"}
 
 
 def state_name(label: str) -> str:
-    """Return the name of the state array of a diagram."""
+    """Return the name of the state array with the variables of a diagram."""
     return f"diagram.{label}"
 
 
 class RunningProgram:
-    """One diagram of a simulation."""
+    """Block diagram that runs in a simulation."""
 
     def __init__(self, runtime: Runtime, program: Program) -> None:
         self.program, self._runtime, self.name = program, runtime, state_name(program.label)
@@ -57,12 +58,12 @@ class RunningProgram:
         self.bind()
 
     def bind(self) -> None:
-        """Prepare the kernel launch for the backend."""
+        """Prepare the kernel launch for the current backend."""
         self._backend = self._runtime.backend
         self._launch = None if self.program.host else self._backend.program_launcher(self.program, self.name)
 
     def sample(self) -> None:
-        """Evaluate the diagram in all worlds in which a sample is due."""
+        """Run the diagram in all worlds in which a sample is due."""
         if self._launch is not None:
             if self._backend.name == "cuda" or self._is_any_due():
                 self._launch(self._observation.read(), self.parameters)
@@ -72,20 +73,20 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return the data for the backend to sample the diagram between steps, or None if Python must sample."""
+        """Return the data that the backend needs to run the diagram between steps, or None if Python must run it."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None
         return Sampling(self.program, inputs, self.parameters, self.name, isinstance(self.program, Delays))
 
     def _due(self) -> Array:
-        """Return a mask of the worlds in which a sample is due or the sample period has changed."""
+        """Return a mask of the worlds with a due sample or a changed sample period."""
         arrays, periods = self._backend.memory.read_state().arrays, self.program.periods(self.parameters)
         numbers = arrays[self.name]
         return np.asarray(is_due(numbers, arrays["time"], periods) | has_new_period(numbers, periods))
 
     def _is_any_due(self) -> bool:
-        """Return whether any world has a due sample."""
+        """Return whether a sample is due in at least one world."""
         if self._runtime.num_worlds > 1 or self.program.rate_at is not None:
             return bool(self._due().any())
         arrays, period = self._backend.memory.read_state().arrays, self.program.period
@@ -95,7 +96,7 @@ class RunningProgram:
         return bool(due or (count > 0.0 and last != period))
 
     def _on_host(self, inputs: Array, worlds: Array) -> None:
-        """Take all due samples in the given worlds, like ``take_samples`` in cuda_kernels/signals/diagram_clock.cuh."""
+        """Take all due samples in ``worlds`` with NumPy. The kernel function ``take_samples`` does the same."""
         arrays, control = self._backend.memory.state.arrays, self._backend.memory.host_control()
         numbers = arrays[self.name]
         par = np.broadcast_to(self.parameters, (self._runtime.num_worlds, self.parameters.shape[1]))[worlds]
@@ -125,7 +126,7 @@ class RunningProgram:
         self, variables: Array, commands: Array, now: Array, par: Array, time: Array, periods: Array, due: Array,
         final: bool,
     ) -> Array:  # fmt: skip
-        """Take one sample in the ``due`` worlds."""
+        """Take one sample in the worlds ``due``. Return the worlds in which another sample is due."""
         some, period, at = variables[due], periods[due], time[due]
         fraction, inputs, last_inputs = (
             reading_fraction(some, at, period)[:, None],
@@ -143,7 +144,7 @@ class RunningProgram:
         return due[again]
 
     def write_parameter(self, name: str, worlds: Array, values: Array) -> None:
-        """Write a parameter of the diagram in some worlds."""
+        """Write the parameter ``name`` of the diagram in ``worlds``."""
         tuned = self.program.tuned[name]
         tuned.check(name, np.ravel(values))
         self._check_bound(name, worlds, values)
@@ -152,7 +153,7 @@ class RunningProgram:
         self.parameters[worlds, tuned.at] = values
 
     def _check_bound(self, name: str, worlds: Array, values: Array) -> None:
-        """Check that the lower bound of a block does not exceed the upper bound."""
+        """Raise an error if the lower bound of a block would exceed its upper bound."""
         block, _, parameter = name.rpartition(".")
         partner = self.program.tuned.get(f"{block}.{_BOUNDS[parameter]}") if parameter in _BOUNDS else None
         if partner is None:
@@ -166,7 +167,7 @@ class RunningProgram:
             raise validate.fail(f"signal '{name}'", rule, f"write {opposite} first")
 
     def add_wires(self, runtime: Runtime, table: SignalTable) -> None:
-        """Add the diagram's wires as signals."""
+        """Add signals for the wires of the diagram."""
         for wire in self.program.wires:
             read, kept = _wire(runtime, self.name, wire.at, wire.shape), (self.name, wire.at)
             write = _wire_writer(runtime, self.name, wire.at) if wire.writable else None
@@ -174,10 +175,10 @@ class RunningProgram:
 
 
 def start_programs(runtime: Runtime) -> dict[str, str]:
-    """Start all sensors, then all other diagrams in the order of the model, then the delays of commands.
+    """Start all programs: first sensors, then all other diagrams in the order of the model, then command delays.
 
     Returns:
-        Dict from the label of a command to the label of the diagram that sets the command.
+        Dict that maps the label of each command to the label of the diagram that sets it.
     """
     model, dt = runtime.model, runtime.config.dt
     commands = {label: ui_hints.unit for label, ui_hints in command_hints(model).items()}
@@ -194,7 +195,7 @@ def start_programs(runtime: Runtime) -> dict[str, str]:
 
 
 def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
-    """Start a program."""
+    """Create the state array of a program, start the program, and return its wires as signals."""
     numbers = np.repeat(program.numbers[None], runtime.num_worlds, axis=0)
     numbers[:, WORLD] = np.arange(runtime.num_worlds)
     runtime.add_state(state_name(program.label), numbers)
@@ -207,7 +208,7 @@ def _start(runtime: Runtime, program: Program) -> dict[str, SignalInfo]:
 
 
 def sample_programs(runtime: Runtime) -> None:
-    """Take all samples that are due before a step."""
+    """Run all diagrams that are due before a step."""
     runtime.backend.memory.hold_overridden()
     for running in runtime.running:
         if isinstance(running.program, Delays):  # first hold the commands, because delays must delay the held values
@@ -218,7 +219,7 @@ def sample_programs(runtime: Runtime) -> None:
 
 
 def add_program_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add the wires and writable parameters of diagrams as signals."""
+    """Add signals for the wires and the writable parameters of all diagrams."""
     for running in runtime.running:
         running.add_wires(runtime, table)
         for name, tuned in running.program.tuned.items():

@@ -32,22 +32,22 @@ class Rollouts(ABC):
     def rollout(
         self, steps: int, commands: Mapping[str, Any] | None = None, *, record: str | Sequence[str], every: int = 1
     ) -> Any:
-        """Advance all worlds by ``steps`` steps and return recorded signals.
+        """Advance all worlds by ``steps`` steps, and return recorded signals.
 
         The results are bit-identical to a loop that writes the commands and calls :meth:`step`. The native backend runs
         the whole rollout in one call. The CUDA backend does not wait for the device between the steps.
 
         Args:
             steps: number of steps of ``config.dt``.
-            commands: dict from labels or wildcards of commands to the values before each step. Values are a
-                :class:`Schedule`, a number, (steps,) or (steps, num_worlds). For a wildcard that matches n commands,
-                give (steps, n) or (steps, num_worlds, n). Commands that are not in ``commands`` keep their values.
+            commands: dict that maps labels or wildcards of commands to their values before each step. Values are a
+                :class:`Schedule`, a number, or an array (steps,) or (steps, num_worlds). For a wildcard that matches n
+                commands, give an array (steps, n) or (steps, num_worlds, n). All other commands keep their values.
             record: signals or wildcards to record, as in :meth:`observe`.
-            every: number of steps from one sample to the next.
+            every: number of steps between two samples.
 
         Returns:
-            The columns of ``observe(record)`` after every ``every`` steps (steps // every, num_worlds, n). With the
-            CUDA backend, the array is on the device.
+            Samples of ``observe(record)`` after every ``every`` steps, (steps // every, num_worlds, n), with n columns.
+            With the CUDA backend, the array is on the device.
 
         Raises:
             UnknownNameError: a command or signal does not exist.
@@ -60,12 +60,12 @@ class Rollouts(ABC):
     def capture(self) -> Iterator[None]:
         """Let a CUDA graph of PyTorch or CuPy capture calls of the simulation (``backend="cuda"``).
 
-        In the context, call :meth:`step`, ``read`` of observations, and ``write`` of commands with arrays on the
-        device. Before the capture, make all captured calls once, so that all kernels are compiled. Enter the context
-        ``capture`` before ``torch.cuda.graph``.
+        Inside this context manager, you can call :meth:`step`, ``read`` of observations, and ``write`` of commands with
+        device arrays. Make all these calls once before the capture, so that all kernels are compiled. Enter this
+        context before ``torch.cuda.graph``.
 
-        A replay runs without the host. Call ``sim.invalidate()`` after replays, before you read on the host.
-        Between replays, you can write and reset as usual. After ``capture``, the simulation no longer warns about
+        A replay of the graph runs without the host. After replays, call ``sim.invalidate()`` before you read on the
+        host. Between replays, you can write and reset as usual. After a capture, the simulation no longer warns about
         falling bodies.
 
         Raises:
@@ -82,7 +82,7 @@ class Rollouts(ABC):
 
 
 class _Rollout:
-    """One rollout."""
+    """Single rollout: steps, commands and recorded signals."""
 
     def __init__(
         self, runtime: Runtime, steps: Any, commands: Mapping[str, Any] | None, record: str | Sequence[str], every: Any
@@ -95,7 +95,7 @@ class _Rollout:
         self._tables = [self._table(name, value) for name, value in (commands or {}).items()]
 
     def _table(self, name: str, value: Any) -> tuple[Command, Any]:
-        """Return the commands that one entry of ``commands`` selects, and their values (steps, 1 or num_worlds, n)."""
+        """Return the n commands that match ``name``, and their values (steps, 1 or num_worlds, n)."""
         command = Command(self._runtime, chosen_commands(self._runtime, name))
         if hasattr(value, "value") and hasattr(value, "mean"):  # a Schedule
             size, start = self._runtime.config.dt, float(self._runtime.read_state()["time"][0])
@@ -119,7 +119,7 @@ class _Rollout:
         return command, values
 
     def run(self, advance: Callable[[int], None]) -> Any:
-        """Run the steps and return the samples."""
+        """Run the steps, and return the samples."""
         runtime, plan = self._runtime, self._plan()
         run = None if plan is None else runtime.backend.step_loop(plan)
         if plan is None or plan.record is None or run is None:
@@ -131,7 +131,7 @@ class _Rollout:
         return plan.record.array
 
     def _plan(self) -> StepPlan | None:
-        """Return the plan for one call of the backend, or None if Python must run code between the steps."""
+        """Return the plan for a single call of the backend, or None if Python code must run between steps."""
         programs, record = samplings(self._runtime), self._observation.reading(self._steps // self._every)
         if programs is None or record is None or self._runtime.samplers:
             return None
@@ -143,7 +143,7 @@ class _Rollout:
         return StepPlan(programs, np.concatenate(parts, axis=2), np.array(columns), record, self._every)
 
     def _one_by_one(self, advance: Callable[[int], None]) -> Any:
-        """Run the rollout in parts that end at the next command or sample."""
+        """Run the rollout in parts. Each part ends at the next change of commands or the next sample."""
         backend, every = self._runtime.backend, self._every
         shape = self._steps // every, *self._observation.array.shape
         out, done = backend.memory.to_device(np.zeros(shape)), 0

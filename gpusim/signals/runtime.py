@@ -1,7 +1,4 @@
-"""Runtime: a model in many worlds with a backend.
-
-All signals use the runtime. Users use the class ``Simulation``.
-"""
+"""Runtime: a model in many worlds with a backend. It is the internal part of ``Simulation`` that signals use."""
 
 from __future__ import annotations
 
@@ -32,26 +29,26 @@ from gpusim.validate import matching
 
 
 class Runtime:
-    """A model in many worlds, a backend, and the forces and contacts of the current state.
+    """Model in many worlds, with a backend and with cached forces and contacts of the current state.
 
     Args:
-        model, config: model and settings that ``choose_solvers`` returned.
-        built: model from the builder, without constraint rows that parameter writes add.
+        model, config: model and settings from ``choose_solvers``.
+        built: model from the builder, without the axis rows that parameter writes have added.
         state: initial state, (num_worlds, ...).
-        parameters: copies of the model's parameters by name.
+        parameters: copies of the model parameters, by name.
         backend: backend of the model.
-        make_backend: function that makes a backend from another model, a state and parameters.
-        build_signals: function that makes the table of all signals.
+        make_backend: function that creates a backend for another model, state and parameters.
+        build_signals: function that creates the table of all signals.
 
     Attributes:
-        initial: the state that a reset restores.
+        initial: reset state. A reset of a world copies it.
         now: reader of the state at the current time.
-        drivers: dict from the label of a command to the label of the diagram that writes the command.
-        running: the diagrams (``RunningProgram``) in the order in which they run.
+        drivers: dict that maps the label of each command to the label of the diagram that writes it.
+        running: running diagrams (``RunningProgram``), in execution order.
         steps: number of requested steps so far.
-        samplers: observers that take samples at certain steps, such as recordings.
+        samplers: observers that take samples during steps, such as recordings.
         rebound: functions to call after :meth:`rebind`.
-        compiled: cache of observations and writers by signal names. :meth:`rebind` empties the cache.
+        compiled: cache of observations and writers by signal names. :meth:`rebind` clears it.
     """
 
     def __init__(
@@ -86,7 +83,7 @@ class Runtime:
         self.falls = FallWatch(backend, model)
 
     def watch(self, drivers: Mapping[str, str]) -> None:
-        """Start to watch for failed worlds (quarantine)."""
+        """Create the quarantine, which detects failed worlds."""
         self.drivers, self._signals = drivers, None  # rebuild the signal table with the signals of diagrams
         self.quarantine = self.backend.make_quarantine(drivers)
 
@@ -99,27 +96,27 @@ class Runtime:
 
     @property
     def state(self) -> State:
-        """The state for writing. After a write, call :meth:`invalidate`."""
+        """Return the current state for reading and writing. After a write, call :meth:`invalidate`."""
         return self.backend.memory.state
 
     def read_state(self) -> dict[str, Array]:
-        """Return the arrays of the state for reading only."""
+        """Return the arrays of the current state for reading only."""
         return self.backend.memory.read_state().arrays
 
     def states(self) -> tuple[State, State]:
-        """Return the current state and the state that a reset restores."""
+        """Return the current state and the reset state."""
         self.backend.invalidate(initial=True)
         return self.state, self.initial
 
     def add_state(self, name: str, values: Array) -> None:
-        """Register an additional state array (num_worlds, ...). Resets and copies of the state include the array."""
+        """Register an additional state array (num_worlds, ...). Resets and copies of the state include it."""
         self.backend.memory.state.arrays[name] = values
         self.initial.arrays[name] = values.copy()
         self._added.append(name)
         self.backend.memory.register_array(name)
 
     def invalidate(self) -> None:
-        """Invalidate forces and velocities after a write to the state."""
+        """Invalidate all results that depend on the state, after a write to the state."""
         self.forget()
         self.backend.invalidate()
 
@@ -128,7 +125,7 @@ class Runtime:
         self._forward = self._contacts = self._contact_sums = None
 
     def count(self, steps: int) -> None:
-        """Count steps that are about to run, and invalidate cached forces and contacts."""
+        """Count steps before they run, and invalidate cached forces and contacts."""
         if not self.steps:
             warn_about_long_ropes(self.model, self.parameters, self.now)
         self.forget()
@@ -136,11 +133,11 @@ class Runtime:
 
     @property
     def status(self) -> Array:
-        """The health of every world as a bit mask. See :meth:`gpusim.Simulation.status_flags`."""
+        """Return the status of each world as a bit mask. See :meth:`gpusim.Simulation.status_flags`."""
         return 1 * self.quarantine.stopped + 2 * self.capacity.full + self.accuracy.word
 
     def warn(self) -> None:
-        """Warn about worlds that exceeded a capacity or lost accuracy in the last steps, and about falling bodies."""
+        """Warn about worlds with exceeded capacities or low accuracy in the last steps, and about falling bodies."""
         self.capacity.check()
         self.accuracy.check()
         # The host may have an old gravity after a write on the device, because a step must not wait for the device.
@@ -150,21 +147,21 @@ class Runtime:
 
     @property
     def step_size(self) -> float:
-        """Size of the last step (s), or ``config.dt`` right after a reset."""
+        """Return the duration of the last step (s), or ``config.dt`` right after a reset."""
         usual, last = self.config.dt / self.config.substeps, self.backend.last_substep()
         return self.config.dt if last in (0.0, usual) else last * self.config.substeps
 
     def forward(self) -> StepBuffers:
-        """Return the step buffers with the forces at the current time, from a trial step.
+        """Return the work arrays with the forces at the current time, from a trial step.
 
-        Repeated calls for the same state reuse one trial step. The state does not change.
+        Further calls reuse the trial step until the state changes.
         """
         if self._forward is None:
             self._forward = self.backend.run_forward(self.step_size / self.config.substeps)
         return self._forward
 
     def current_angles(self) -> None:
-        """Update joint angles and full-rotation counters for the current poses, without a trial step."""
+        """Compute the joint angles at the current poses, including full rotations."""
         if self._forward is None:
             self.backend.current_angles()
 
@@ -183,7 +180,7 @@ class Runtime:
     # Signals and parameters.
 
     def signal_table(self) -> SignalTable:
-        """Return the table of all signals. You may add signals to the table."""
+        """Return the table of all signals. Callers can add signals to this table."""
         if self._signals is None:
             self._signals = self._build_signals()
         return self._signals
@@ -195,17 +192,17 @@ class Runtime:
 
     @property
     def parameters(self) -> dict[str, Array]:
-        """The parameters on the host by name. See fields.PARAMETER_FIELDS."""
+        """Return the parameters on the host by name (``fields.PARAMETER_FIELDS``)."""
         self.backend.memory.pull_parameters()
         return self._parameters
 
     def parameter(self, name: str) -> Array:
-        """Return a parameter of model/fields.py in all worlds (num_worlds, ...). Do not write to the returned array."""
+        """Return the parameter ``name`` in all worlds, (num_worlds, ...), for reading only."""
         array = self.parameters[name]
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def write_parameter(self, name: str, column: Any, worlds: Array, value: Array) -> None:
-        """Write one column of a parameter in some worlds, and update all quantities that depend on the parameter."""
+        """Write one column of the parameter ``name`` in ``worlds``, and update all values that depend on it."""
         before = self.parameters[name]
         rows = np.array(before if before.shape[0] == 1 else before[worlds])
         rows = rows if rows.shape[0] == worlds.size else np.repeat(rows, worlds.size, axis=0)
@@ -220,7 +217,7 @@ class Runtime:
         self.invalidate()
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Switch to a model with the same elements but different constraint rows. See signals/added_rows.py."""
+        """Switch to a model with the same elements but other axis rows. See signals/added_rows.py."""
         if getattr(self.backend.memory, "replays", False):
             rule = "a captured graph cannot use new constraint rows"
             raise validate.fail("Simulation", rule, "write this parameter before Simulation.capture")

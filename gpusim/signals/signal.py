@@ -1,4 +1,4 @@
-"""Descriptions, readers and writers of signals, and the table of all signals."""
+"""Signals with their descriptions, readers and writers, and the table of all signals."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class SignalInfo:
 
     Attributes:
         shape: shape of the value in one world, such as () for a number and (3,) for a vector.
-        writable: whether ``sim.write`` can write the signal.
-        forward: whether a read needs a trial step. All signals share one trial step per state.
-        device: whether kernels can read the signal. The host reads all other signals.
+        writable: True if ``sim.write`` can write the signal.
+        forward: True if reading the signal needs a trial step. All signals share one trial step per state.
+        device: True if kernels can read the signal. Otherwise, the host reads it.
     """
 
     name: str
@@ -36,11 +36,11 @@ class SignalInfo:
 
 @dataclass(frozen=True)
 class Signal:
-    """Reader and writer of a signal.
+    """Signal with its reader and writer.
 
-    The function ``read`` returns (num_worlds, *shape) on the host. The function ``write`` takes world indices (n,) and
-    values (n, *shape). Kernels read ``quantity`` at the indices ``at``. If only the host can read the signal,
-    ``quantity`` is None. Poses and velocities have a ``target`` instead of ``write``.
+    The function ``read`` returns (num_worlds, *shape) on the host. The function ``write`` takes the indices of n worlds
+    (n,) and values (n, *shape). Kernels read the quantity ``quantity`` of the elements ``at``. ``quantity`` is None if
+    only the host can read the signal. Poses and velocities have a ``target`` instead of ``write``.
     """
 
     info: SignalInfo
@@ -67,7 +67,7 @@ Maker = Callable[[str], Signal]
 
 
 class SignalsByName(Mapping[str, Signal]):
-    """Mapping from names to signals, in the order of the model."""
+    """Mapping from signal names to signals, in the order of the model."""
 
     def __init__(self) -> None:
         self._entries: dict[str, Signal | Maker] = {}
@@ -77,7 +77,7 @@ class SignalsByName(Mapping[str, Signal]):
         self._entries[name] = entry
 
     def also(self, name: str, other: str) -> None:
-        """Add the alias ``other`` for ``name``. Lists of signals omit the alias."""
+        """Add the alias ``other`` for the signal ``name``. Lists of signals exclude aliases."""
         self._others[other] = name
 
     def __getitem__(self, name: str) -> Signal:
@@ -98,7 +98,7 @@ class SignalsByName(Mapping[str, Signal]):
 
 
 class SignalTable:
-    """All signals of a simulation by name.
+    """Table of all signals of a simulation, by name.
 
     Args:
         now: reader of the state at the current time.
@@ -122,12 +122,12 @@ class SignalTable:
         shared: tuple[SharedWriter, str] | None = None,
         parameter: ParameterIndex | None = None,
     ) -> None:
-        """Add a signal without ``quantity``. ``kept``: state array and columns with the value, or None."""
+        """Add a signal without ``quantity``. ``kept`` names the state array and columns with its value, or is None."""
         info = SignalInfo(name, shape, unit, doc, write is not None, forward)
         self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared, parameter=parameter)
 
     def later(self, names: Iterable[str], make: Maker) -> None:
-        """Add names of signals. ``make`` creates the signal of a name when the signal is first used."""
+        """Add the names of signals that ``make`` creates on first use."""
         for name in names:
             self.by_name[name] = make
 
@@ -141,7 +141,7 @@ class SignalTable:
         shape: tuple[int, ...] | None = None,
         unit: str = "",
     ) -> None:
-        """Add a signal that kernels can read."""
+        """Add a signal that kernels can read: the quantity ``quantity`` of the elements ``at``."""
         one = quantity.shape if shape is None else shape
         info = SignalInfo(name, one, unit or quantity.unit, quantity.doc, write is not None, device=True)
         now, indices = self._now, np.array(at)

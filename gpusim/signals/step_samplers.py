@@ -1,4 +1,4 @@
-"""Samplers that observe a simulation while it steps, such as recordings."""
+"""Samplers: observers that take samples while a simulation steps, such as recordings."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from gpusim import validate
 
 
 class StepSampler(Protocol):
-    """An observer that takes samples at certain steps."""
+    """Interface of a sampler."""
 
     def steps_until_sample(self, dt: float) -> int:
-        """Return the number of steps of ``dt`` s until the next sample, at least 1."""
+        """Return the number of steps of ``dt`` seconds until the next sample, at least 1."""
 
     def after_steps(self, n: int, dt: float) -> None:
-        """Take a sample if it is due after ``n`` more steps."""
+        """Count ``n`` more steps of ``dt`` seconds, and take a sample if it is due."""
 
 
 class RegularSampler:
     """Sampler with a fixed rate.
 
-    The sampler takes each sample at the step that is nearest to the sample time. The caller takes the first sample at
-    the current time.
+    It takes each sample at the step nearest to the sample time. The caller takes the first sample at the current time.
 
     Args:
-        element: name of the sampler for errors.
+        element: name of the sampler for error messages.
         rate: samples per second of simulated time, or None for a sample at every step.
         dt: step size of the simulation (s).
         sample: function that takes a sample.
@@ -43,7 +42,7 @@ class RegularSampler:
         self._sample = sample
 
     def steps_until_sample(self, dt: float) -> int:
-        """Return the number of steps of ``dt`` s until the next sample, at least 1."""
+        """Return the number of steps of ``dt`` seconds until the next sample, at least 1."""
         if self._rate is None:
             return 1
         if dt != self._dt:
@@ -51,7 +50,7 @@ class RegularSampler:
         return max(round((self._taken / self._rate - self._base) / dt) - self._steps, 1)
 
     def after_steps(self, n: int, dt: float) -> None:
-        """Take a sample if it is due after ``n`` more steps of ``dt`` s."""
+        """Count ``n`` more steps of ``dt`` seconds, and take a sample if it is due."""
         due = self.steps_until_sample(dt)
         self._steps += n
         if n >= due:
@@ -61,7 +60,7 @@ class RegularSampler:
 
 
 def pieces(samplers: list[StepSampler], n: int, dt: float) -> Iterator[int]:
-    """Split ``n`` steps into parts at the sample times. Yield the number of steps of each part."""
+    """Split ``n`` steps into parts that end at sample times. Yield the number of steps in each part."""
     while n > 0:
         count = min([n, *(sampler.steps_until_sample(dt) for sampler in samplers)])
         yield count

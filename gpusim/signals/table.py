@@ -1,4 +1,4 @@
-"""Builder of the table of all signals of a simulation."""
+"""Construction of the table of all signals of a simulation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpusim.typing import Array
 
 
 def build_signals(runtime: Runtime) -> SignalTable:
-    """Build the signals ``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*``, ``sensor.*`` and of actuators."""
+    """Create all signals: ``sim.*``, ``body.*``, ``joint.*``, ``shape.*``, ``site.*``, ``sensor.*`` and actuators."""
     table = SignalTable(runtime.now)
     _add_global_signals(runtime, table)
     add_body_signals(runtime, table)

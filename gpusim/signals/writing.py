@@ -1,4 +1,4 @@
-"""Writing of signals: check the values, and write all poses and velocities together."""
+"""Writing of signals: it checks the values, and writes all poses and velocities together."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _QUATERNIONS = ("orientation", "quaternion", "pose")
 
 
 class Part:
-    """One entry of a write: one signal, or all signals that match a wildcard.
+    """Entry of a write: one signal, or all signals that match a wildcard.
 
     Raises:
-        ModelError: a signal cannot be written.
+        ModelError: a signal is not writable.
     """
 
     def __init__(self, name: str, signals: Sequence[Signal]) -> None:
@@ -51,10 +51,10 @@ class Part:
         self.endless = signals[0].info.name.rpartition(".")[2].startswith(MAY_BE_INFINITE)
 
     def values(self, value: Any, count: int) -> Array:
-        """Return the user's values for ``count`` worlds as a new array (count, numbers).
+        """Return the values for ``count`` worlds as a new array, with one row of numbers per world.
 
         Raises:
-            ModelError: the shape of the values does not fit, or a value is not finite.
+            ModelError: the values have a wrong shape, or a value is not finite.
         """
         shape, element = (count, *self.shape), f"signal '{self.name}'"
         filled = validate.array(element, on_host(value))
@@ -76,10 +76,10 @@ class Part:
         return filled.reshape(count, self.size)
 
     def device_values(self, value: Any, count: int) -> Any:
-        """Return the values as an array (1 or count, numbers). Values on the device are neither copied nor checked.
+        """Return the values as an array with 1 or ``count`` rows. Device values are not copied or checked.
 
         Raises:
-            ModelError: the shape of the values does not fit, or a value on the host is not finite.
+            ModelError: the values have a wrong shape, or a host value is not finite.
         """
         if not is_on_device(value):
             return self.values(value, count)
@@ -90,7 +90,7 @@ class Part:
         return value.reshape(count if shape in each else 1, -1)
 
     def _matched(self) -> str:
-        """Return the signals that match a wildcard, as text for a message."""
+        """Return a text for messages that lists the signals that match a wildcard."""
         names = [s.info.name for s in self.signals]
         if names == [self.name]:
             return ""
@@ -98,7 +98,7 @@ class Part:
         return f", the numbers of {len(names)} signals: {', '.join(names[:MAX_NAMED])}{more}"
 
     def split(self, values: Array) -> list[tuple[Signal, Array]]:
-        """Return pairs (signal, values of this signal). The values are (count, *shape)."""
+        """Return the pairs (signal, values of this signal), with values (count, *shape)."""
         if len(self.signals) == 1:
             return [(self.signals[0], values.reshape(len(values), *self.shape))]
         ends = np.cumsum(self.sizes)
@@ -107,7 +107,7 @@ class Part:
 
 
 class StateWriter:
-    """Writer of a fixed list of signals. The simulation makes one writer for each list."""
+    """Writer of a fixed list of signals. The simulation creates one writer for each list."""
 
     def __init__(self, runtime: Runtime, parts: Sequence[Part]) -> None:
         self._runtime, self._parts = runtime, parts
@@ -129,13 +129,14 @@ class StateWriter:
 
     @property
     def on_device(self) -> bool:
-        """Whether a GPU can write all signals: poses, velocities and most parameters."""
+        """Return whether kernels can write all signals of this writer: poses, velocities and most parameters."""
         return all(part.on_device for part in self._parts)
 
     def write_on_device(self, values: Sequence[Any], worlds: Any) -> None:
-        """Write on the GPU. The method does not check values on the device, or copy them to the host.
+        """Write on the GPU. Device values are not checked.
 
-        ``worlds``: indices (n,), or a mask (num_worlds,) on the device. With a mask, the values are for all worlds.
+        ``worlds`` contains n indices (n,), or it is a device mask (num_worlds,). With a mask, each array
+        in ``values`` has a row for every world, and only the rows of masked worlds are written.
         """
         backend: Any = self._runtime.backend  # the CUDA backend
         columns = list[Any]()
@@ -152,7 +153,7 @@ class StateWriter:
         self._runtime.invalidate()
 
     def write(self, values: Sequence[Any], worlds: Array, of_all: bool = False) -> None:
-        """Write the values in the worlds ``worlds`` (n,). ``of_all``: True if ``values`` has entries for all worlds."""
+        """Write values in n worlds ``worlds`` (n,). If ``of_all`` is True, ``values`` has rows for all worlds."""
         count = self._runtime.num_worlds if of_all else worlds.size
         checked = [part.values(value, count) for part, value in zip(self._parts, values, strict=True)]
         if of_all:
@@ -186,10 +187,10 @@ class StateWriter:
         self._runtime.invalidate()
 
     def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
-        """Order the writes of limits, so that after each write no lower limit exceeds the upper limit.
+        """Order the writes of position limits, so that no lower limit exceeds its upper limit in between.
 
         Raises:
-            ModelError: a new lower limit is above the new upper limit. After an error, the simulation is unchanged.
+            ModelError: a new lower limit is above the new upper limit. The simulation is then unchanged.
         """
         named = {signal.info.name: (signal, value) for signal, value in others}
         first = []
@@ -203,7 +204,7 @@ class StateWriter:
 
 
 def _shared(others: list[tuple[Signal, Array]]) -> dict[SharedWriter, dict[str, Array]]:
-    """Group actuator parameters: return a dict from writers to dicts from parameter names to values."""
+    """Group actuator parameters by writer. Return a dict {parameter name: values} for each writer."""
     found: dict[SharedWriter, dict[str, Array]] = {}
     for signal, value in others:
         if signal.shared is not None:
@@ -223,7 +224,7 @@ class JumpWatch:
         self._streak, self._step, self._values = 0, -1, np.zeros((0, 0))
 
     def written(self, values: Array) -> None:
-        """Record the values of the next write."""
+        """Check the values of the next write for velocity jumps."""
         if not self._label:
             return
         continues = self._runtime.steps == self._step + 1 and not np.array_equal(values, self._values)
@@ -239,7 +240,7 @@ class JumpWatch:
 
 
 def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
-    """Return the indices of worlds. ``world``: None for all, an index, a list of indices, or a mask (num_worlds,).
+    """Return world indices. ``world`` is None (all worlds), an index, a list of indices, or a mask (num_worlds,).
 
     Raises:
         ModelError: a world does not exist. The message contains ``element``.

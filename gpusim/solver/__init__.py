@@ -1,1 +1,1 @@
-"""Order of the phases of a step (schedule.py, step.py), launch plan, assembly and velocity projection."""
+"""Schedule of a step, launch plan, assembly of joints, and velocity projection."""

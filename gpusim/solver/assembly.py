@@ -23,8 +23,8 @@ MAX_ROTATION = 0.5
 class AssemblyReport:
     """Result of :meth:`Simulation.assemble`.
 
-    ``before`` and ``after`` map the label of every joint and coupling to the greatest position error (m or rad),
-    (num_worlds,).
+    ``before`` and ``after`` map the label of each joint and coupling to its maximum position error in each world (m or
+    rad), (num_worlds,).
     """
 
     before: dict[str, Array]
@@ -52,11 +52,9 @@ class AssemblyReport:
 
 
 def assemble(w: StepBuffers, state: State, tolerance: float, iterations: int) -> AssemblyReport:
-    """Move the bodies until the position errors are within ``tolerance``, in at most ``iterations`` iterations.
+    """Move the bodies until all position errors are within ``tolerance``. Velocities do not change.
 
-    Velocities do not change.
-
-    ``w``: work arrays of the state ``state``.
+    ``w`` contains the work arrays of ``state``. The function stops after ``iterations`` iterations.
     """
     tolerance = validate.not_negative("Simulation.assemble", "tolerance", tolerance)
     iterations = int(validate.not_negative("Simulation.assemble", "iterations", iterations))
@@ -106,6 +104,6 @@ def _square(errors: Array) -> Array:
 
 
 def by_label(labels: list[str], errors: Array) -> dict[str, Array]:
-    """Return the greatest position errors (num_worlds,) of each constraint, by label."""
+    """Return the maximum position error of each constraint in each world, (num_worlds,), by label."""
     sizes = np.max(np.abs(errors), axis=2)
     return {label: sizes[:, k] for k, label in enumerate(labels)}

@@ -1,4 +1,4 @@
-"""Table of the phases that compute contacts (see phases.py)."""
+"""Table of the contact phases. See phases.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Launch plan: lists of kernel launches that run the schedule for large worlds (staged launch).
+"""Launch plan of the staged launch: lists of kernel launches that run the schedule for large worlds.
 
-A *segment* is a list of launches that the CUDA backend captures in one CUDA graph. A launch can have conditions, which
-each world evaluates.
+The CUDA backend captures each list of launches in a CUDA graph. A launch can have conditions, which each world
+evaluates.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Launch:
     """One kernel launch.
 
     Attributes:
-        condition: bit mask of the conditions. The launch skips worlds that do not meet all conditions.
-        level: level of the elimination tree, or color.
-        stage: name of the launch in profiles.
-        items: maximum number of work items in a world, or None if unknown. With 0, one block works on a whole world.
-        tickets: whether several blocks work on a world. The blocks take tickets, which order their work
+        condition: bit mask of conditions. The launch runs only in worlds that meet all of them.
+        level: level of the elimination tree, or number of the color.
+        stage: name that profiles show for the launch.
+        items: maximum number of work items per world, or None if unknown. 0 means that one block runs a whole world.
+        tickets: True if several blocks share a world. They take tickets, which order their work
             (cuda_kernels/tickets.cuh).
     """
 
@@ -54,7 +54,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Repeat:
-    """Loop in a plan. The body repeats until the direct solver needs no more passes in any world."""
+    """Loop in a plan. The body repeats while the direct solver needs another pass in at least one world."""
 
     body: tuple[list[Launch] | Repeat, ...]
 
@@ -70,10 +70,10 @@ STORE = Routine("store", (*schedule.run("conclude"), Whole("store_healthy")), la
 
 
 class LaunchPlan:
-    """Launch plans of a model, for a step, a trial step, the poses, and each stage.
+    """Launch plans of a model: for a step, for a trial substep, for poses, and for each single stage.
 
     Args:
-        sizes: sizes from tables.model_tables, and the settings of the run ("semi_implicit", "direct", ...).
+        sizes: model sizes (``tables.model_tables``), and integer settings of the run ("semi_implicit", "direct", ...).
     """
 
     def __init__(self, sizes: Sizes) -> None:
@@ -87,14 +87,14 @@ class LaunchPlan:
         self.stages = {stage.name: self.plan(stage) for stage in (LOAD, *schedule.stages())} | {"end": self.end}
 
     def step(self, run: Callable[[list[Launch]], None], any_active: Callable[[], bool], substeps: int) -> None:
-        """Run one step. ``run`` executes a list of launches."""
+        """Run one step with ``substeps`` substeps. ``run`` executes a list of launches."""
         execute(self.begin, run, any_active)
         for _ in range(substeps):
             execute(self.substep, run, any_active)
         execute(self.end, run, any_active)
 
     def plan(self, *nodes: Node | Launch) -> Plan:
-        """Return the plan (lists of launches, and loops) that runs the given nodes."""
+        """Return the plan that runs the given schedule nodes."""
         parts: list[Part] = []
         for node in nodes:
             if isinstance(node, Launch):
@@ -149,13 +149,13 @@ class LaunchPlan:
                 self._add_all(node.body, mask, number, label, parts)
 
     def _joins(self, node: If) -> bool:
-        """Return whether one launch can run all nodes inside the conditional node ``node``."""
+        """Return whether a single launch can run everything inside the conditional node ``node``."""
         parts = list(reached(node, self.sizes))
         by_level = any(isinstance(part, Run) and part.by_level for part in parts)
         return self.sizes["incident_slots"] > 0 and not by_level and all(isinstance(part, _JOINED) for part in parts)
 
     def _max_items(self, node: If) -> int:
-        """Return the greatest number of items of any phase in a node."""
+        """Return the maximum number of work items over all phases in a node."""
         sizes = {**self.sizes, "PARTS": PARTS}
         runs = (part.phase for part in reached(node, self.sizes) if isinstance(part, Run))
         return max([self.sizes["pairs"], *(phase.max_items(sizes) or 0 for phase in runs)])
@@ -166,9 +166,9 @@ class LaunchPlan:
 
 
 def launched_levels(sizes: Sizes, direct: bool) -> int:
-    """Return the number of elimination tree levels that get separate launches in a staged solve.
+    """Return how many levels of the elimination tree get separate launches in a staged solve.
 
-    For models with joints and contacts the number is 0, because one block solves a whole world.
+    The number is 0 if one block solves a whole world.
     """
     together = schedule.SOLVE.together
     assert together is not None
@@ -192,7 +192,7 @@ def _append(parts: list[Part], launch: Launch) -> None:
 
 
 def execute(plan: Plan, run: Callable[[list[Launch]], None], any_active: Callable[[], bool]) -> None:
-    """Run the launches of a plan in order, and repeat the loops while ``any_active`` returns True."""
+    """Run all launches of a plan in order. Repeat its loops while ``any_active`` returns True."""
     for part in plan:
         if isinstance(part, Repeat):
             while any_active():

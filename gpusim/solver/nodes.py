@@ -1,4 +1,4 @@
-"""Parts of a schedule: phases, conditions, and the nodes that define the order of the phases."""
+"""Building blocks of the schedule: phases, conditions, and nodes. Nodes define the order of the phases."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Build:
     """Properties of a build of the kernels.
 
     Attributes:
-        direct: whether the direct solver solves the joints, instead of colored sweeps.
-        shapes: whether the build contains contacts.
-        staged: whether the build is for the staged launch.
-        swept: whether sweeps solve some joints, and the direct solver solves all other joints.
-        coupled: whether the build contains actuators that couple several joint coordinates.
+        direct: True for the direct solver of joints, False for colored sweeps.
+        shapes: True if the build contains contacts.
+        staged: True if the build is for the staged launch.
+        swept: True if colored sweeps solve some joints, and the direct solver all others.
+        coupled: True if the build contains actuators that couple several joint coordinates.
     """
 
     direct: bool
@@ -32,16 +32,17 @@ class Build:
 
 @dataclass(frozen=True)
 class Phase:
-    """Kernel function ``name(w, i)`` that processes independent work items i. A barrier separates consecutive phases.
+    """Kernel function ``name(w, i)``, which processes work item i. All items are independent.
+
+    A barrier separates consecutive phases.
 
     Attributes:
-        items: number of items, as a product of sizes and factors ("bodies * 6"), or as a C++ expression with the world
-            ``w`` and ``level``.
-        reads, writes: names of arrays (model/fields.py), separated by spaces. A phase may read the arrays that it
-            writes.
-        room: upper bound of ``items`` over all worlds, if worlds have different numbers of items.
-        bound: upper bound of the number of items, as a product of sizes and factors. ``bound`` is necessary if
-            ``items`` and ``room`` are C++ expressions. If the bound is 0, the phase has no work.
+        items: number of items as a product of sizes and factors ("bodies * 6"), or as a C++ expression of ``w`` and
+            ``level``.
+        reads, writes: names of arrays (model/fields.py), separated by spaces. ``reads`` can omit arrays in ``writes``.
+        room: upper bound of ``items`` over all worlds, for phases whose number of items depends on the world.
+        bound: upper bound of the number of items as a product of sizes and factors. It is necessary if ``items`` and
+            ``room`` are C++ expressions.
     """
 
     name: str
@@ -52,14 +53,14 @@ class Phase:
     bound: str = ""
 
     def count(self, staged: bool = False) -> str:
-        """Return the number of items as a C++ expression."""
+        """Return the number of work items as a C++ expression."""
         items = self.room if staged and self.room else self.items
         if not _PLAIN.fullmatch(items):
             return items
         return re.sub(r"[a-z_]+", lambda m: f"w.{m[0]}()", items)
 
     def max_items(self, sizes: Sizes) -> int | None:
-        """Return the maximum number of items of a world, or None if ``sizes`` does not determine this number."""
+        """Return the maximum number of work items per world, or None if ``sizes`` does not determine it."""
         product = 1
         for factor in (self.bound or self.room or self.items).split(" * "):
             if not factor.isdigit() and factor not in sizes:
@@ -68,11 +69,11 @@ class Phase:
         return product
 
     def work(self) -> str:
-        """Return the relative cost of an item on a CPU, as a C++ expression."""
+        """Return the relative CPU time of a work item as a C++ expression."""
         return "4 * ITEM_LANES" if "ITEM_LANES" in self.room else "1"
 
     def idle(self, sizes: Sizes) -> bool:
-        """Return True if the phase has no work, because a factor in the number of items is 0."""
+        """Return True if the phase has no work items in a model with these sizes."""
         items = self.bound or self.room or self.items
         names = re.findall(r"[a-z_]+", items) if _PLAIN.fullmatch(items) else []
         return any(not sizes[name] for name in names)
@@ -80,14 +81,14 @@ class Phase:
 
 @dataclass(frozen=True)
 class Condition:
-    """Condition under which a part of the schedule runs.
+    """Condition for running a part of the schedule.
 
     Attributes:
-        text: condition as a C++ expression with the world ``w``.
-        host: function that evaluates the condition from sizes and settings. With ``each_world``, ``host`` returns True
-            if the condition can be true in a world.
-        each_world: whether each world evaluates the condition on the device.
-        build: function that returns the value of the condition if it is constant in a build, else None.
+        text: condition as a C++ expression of the world ``w``.
+        host: function that evaluates the condition on the host. With ``each_world``, it returns True if the condition
+            can be true in a world.
+        each_world: True if each world evaluates the condition on the device.
+        build: function that returns the value of the condition in a build, or None if it is not constant.
     """
 
     name: str
@@ -98,14 +99,14 @@ class Condition:
 
 
 class Node:
-    """A part of the schedule."""
+    """Part of the schedule. ``body`` contains the child nodes."""
 
     body: tuple[Node, ...] = ()
 
 
 @dataclass(frozen=True)
 class Run(Node):
-    """Run a phase. With ``by_level``, the kernel function is ``name(w, level, i)``."""
+    """Node that runs a phase. With ``by_level``, the kernel function is ``name(w, level, i)``."""
 
     phase: Phase
     by_level: bool = False
@@ -113,21 +114,21 @@ class Run(Node):
 
 @dataclass(frozen=True)
 class TicketRun(Run):
-    """Run a phase ``name(w)``. Several blocks work on a world and take tickets (cuda_kernels/tickets.cuh)."""
+    """Node that runs a phase ``name(w)``. Several blocks share a world and take tickets (cuda_kernels/tickets.cuh)."""
 
 
 @dataclass(frozen=True)
 class Whole(Node):
-    """Function ``name(w)`` that all threads of a world execute together."""
+    """Node for a function ``name(w)`` that all threads of a world execute together."""
 
     name: str
 
 
 @dataclass(frozen=True)
 class If(Node):
-    """Nodes that run if a condition is true.
+    """Conditional node: it runs its child nodes if a condition is true.
 
-    For large worlds on a GPU, one launch with the name ``joined`` runs all nodes.
+    For large worlds on a GPU, one launch with the name ``joined`` runs all child nodes.
     """
 
     when: Condition
@@ -137,7 +138,7 @@ class If(Node):
 
 @dataclass(frozen=True)
 class While(Node):
-    """Nodes that repeat while the condition is true in a world."""
+    """Loop node: it repeats its child nodes while the condition is true in a world."""
 
     when: Condition
     body: tuple[Node, ...]
@@ -145,7 +146,7 @@ class While(Node):
 
 @dataclass(frozen=True)
 class Sweeps(Node):
-    """Nodes that run up to ``count`` times, as long as ``condition`` is true.
+    """Loop node: it runs its child nodes up to ``count`` times, as long as ``condition`` is true.
 
     ``count`` is a number, or the name of a size or setting.
     """
@@ -157,7 +158,7 @@ class Sweeps(Node):
 
 @dataclass(frozen=True)
 class LaterSweeps(Node):
-    """Nodes inside :class:`Sweeps` that run only in the sweeps 1 to ``last``, not in sweep 0."""
+    """Node inside :class:`Sweeps` that runs only in the sweeps 1 to ``last``. The first sweep has the number 0."""
 
     body: tuple[Node, ...]
     last: int | None = None
@@ -165,7 +166,7 @@ class LaterSweeps(Node):
 
 @dataclass(frozen=True)
 class Levels(Node):
-    """Nodes that run once for each level 0 to n - 1, where n is the size with the name ``size``."""
+    """Loop node: it runs its child nodes for each level from 0 to n - 1. ``size`` is the name of the size n."""
 
     size: str
     body: tuple[Node, ...]
@@ -174,7 +175,7 @@ class Levels(Node):
 
 @dataclass(frozen=True)
 class Lists(Node):
-    """Phase over contact manifolds: first the manifolds without a graph color, then one color after another."""
+    """Node that runs a phase over contact manifolds: first manifolds without a color, then color by color."""
 
     phase: Phase
     add: Phase
@@ -183,7 +184,7 @@ class Lists(Node):
 
 @dataclass(frozen=True)
 class Routine(Node):
-    """Named sequence of nodes that several parts of the schedule can use."""
+    """Named sequence of nodes, which the schedule can use several times."""
 
     name: str
     body: tuple[Node, ...]
@@ -192,14 +193,14 @@ class Routine(Node):
 
 @dataclass(frozen=True)
 class Stage(Routine):
-    """A routine that every backend implements under the name ``name``. Parity tests and profiles use this name.
+    """Routine that every backend implements under the name ``name``. Parity tests and profiles use this name.
 
     Attributes:
-        together: condition under which the staged launch runs the stage with one block per world.
-        reference: name of the NumPy function in gpusim/reference/, such as "joints.kick.kick". The argument of the
-            function is the StepBuffers. Default: the function in stages.py with the name of the stage. The dict
-            ``CONSTANTS`` in the same file contains the constants that kernels can use.
-        kernels: file in cuda_kernels/ with the phases of the stage. Empty if the phases are in another kernel file.
+        together: if this condition is true, the staged launch runs the stage with one block per world.
+        reference: name of the NumPy function in gpusim/reference/, such as "joints.kick.kick". Its argument is the
+            StepBuffers. Default: the function in stages.py with the name of the stage. A dict ``CONSTANTS`` in the file
+            of the function defines constants for the kernels.
+        kernels: file in cuda_kernels/ with the phases of the stage, or "" if another stage's file contains them.
     """
 
     together: Condition | None = None
@@ -212,7 +213,7 @@ class Stage(Routine):
 
 
 def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
-    """Yield a node and all nodes inside this node, in order."""
+    """Yield a node and all its descendants, in order."""
     if isinstance(node, If) and build is not None and node.when.build(build) is False:
         return
     yield node
@@ -221,7 +222,7 @@ def walk(node: Node, build: Build | None = None) -> Iterator[Node]:
 
 
 def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
-    """Yield a node, and all nodes inside this node that run for a model with these sizes."""
+    """Yield a node and all descendants that run for a model with these sizes."""
     if (isinstance(node, If) and not node.when.host(sizes)) or (isinstance(node, Levels) and not sizes[node.size]):
         return
     yield node
@@ -230,7 +231,7 @@ def reached(node: Node, sizes: Sizes) -> Iterator[Node]:
 
 
 def phases(node: Node, build: Build | None = None) -> list[tuple[Phase, str]]:
-    """Return the phases in a node, in order of first use."""
+    """Return the phases in a node in order of first use, each with its type: "item", "level" or "tickets"."""
     found: dict[str, tuple[Phase, str]] = {}
     for part in walk(node, build):
         if isinstance(part, TicketRun):

@@ -1,8 +1,8 @@
-"""Table of phases: the items of each phase, and the arrays that the phase reads and writes.
+"""Table of all phases: number of work items, and arrays that the phase reads and writes.
 
-A phase is one kernel function over independent items (solver/nodes.py). model/fields.py defines the arrays.
-``actuator_state`` and ``actuator_scratch`` represent the arrays of all actuator kinds. solver/schedule.py defines
-the order and the conditions of the phases. tests/parity/test_schedule.py compares the table with the kernels.
+A phase is a kernel function over independent work items (solver/nodes.py). model/fields.py defines the arrays.
+``actuator_state`` and ``actuator_scratch`` represent the arrays of all actuator kinds. solver/schedule.py defines the
+order and the conditions of the phases. tests/parity/test_schedule.py compares this table with the kernels.
 """
 
 from __future__ import annotations

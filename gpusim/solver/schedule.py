@@ -1,8 +1,8 @@
-"""The schedule: all stages of a step and their phases, in order.
+"""Schedule: all stages of a step and their phases, in order.
 
-gpusim makes the kernels (backends/codegen/schedule_source.py), the launches (solver/launch_plan.py) and the NumPy step
-(solver/step.py) from the schedule. STEP, at the end of this file, contains the whole step. docs/architecture.md
-describes the stages.
+The schedule determines the kernels (backends/codegen/schedule_source.py), the launches (solver/launch_plan.py) and the
+NumPy step (solver/step.py). STEP, at the end of this file, is the whole step. docs/architecture.md describes the
+stages.
 
 To add a phase, add a row to solver/phases.py, a node to this file, code to the NumPy stage, and a kernel function.
 """
@@ -126,22 +126,22 @@ FLAGS = (
 
 
 def run(names: str) -> tuple[Node, ...]:
-    """Return nodes that run the named phases, in the order of ``names``."""
+    """Return nodes that run the phases ``names`` in order."""
     return tuple(Run(PHASES[name]) for name in names.split())
 
 
 def by_level(names: str) -> tuple[Node, ...]:
-    """Return nodes that run the named phases with the number of a level or color as an argument."""
+    """Return nodes that run the phases ``names`` with the number of a level or color as argument."""
     return tuple(Run(PHASES[name], by_level=True) for name in names.split())
 
 
 def lists(name: str) -> Node:
-    """Return a node that runs a phase over contact manifolds: first manifolds without a color, then each color."""
+    """Return a node that runs a phase over contact manifolds: first manifolds without a color, then color by color."""
     return Lists(PHASES[name], PHASES["add_contact_parts"])
 
 
 def colors(overflow: str, color: str) -> tuple[Node, ...]:
-    """Return nodes that process joint constraints: first constraints without a color, then each color."""
+    """Return nodes that process joint constraints: first constraints without a color, then color by color."""
     return If(OVERFLOW, run(overflow)), Levels("colors", by_level(color))
 
 

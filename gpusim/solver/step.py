@@ -25,19 +25,19 @@ def find_contacts(work: StepBuffers, dt: float) -> None:
 def forward(work: StepBuffers, h: float) -> None:
     """Compute the forces at the current time in a trial substep.
 
-    The caller must then restore the contacts of the state.
+    The caller must restore the contacts of the state afterwards.
     """
     work.h = h
     _run(TRIAL, work)
 
 
 def reference_file(stage: Stage) -> ModuleType:
-    """Return the module of the stage's reference function."""
+    """Return the name of the module that contains the stage's NumPy function."""
     return importlib.import_module(f"gpusim.reference.{stage.reference.rpartition('.')[0]}")
 
 
 def run_stage(work: StepBuffers, stage: Stage) -> None:
-    """Run one stage over all worlds."""
+    """Run one stage in all worlds."""
     getattr(reference_file(stage), stage.reference.rpartition(".")[2])(work)
 
 

@@ -1,9 +1,9 @@
 """Projection of velocities onto the constraints.
 
 For the current velocities v, the projection returns the velocities v' that minimize ``(v' - v)^T M (v' - v)`` subject
-to the constraints C v' = d. The change v' - v has the minimum kinetic energy. The constraints are the locked joint
-directions, the couplings, and the velocities that you want to keep. M contains the masses and inertias of the bodies,
-and the inertias of rotors. Closed loops may have redundant constraints.
+to the constraints C v' = d. In other words, the change v' - v has the minimum kinetic energy. The constraints are
+locked joint directions, couplings, and velocities that the user wants to keep. M contains the masses and inertias of
+the bodies, and the inertias of rotors. Closed loops may have redundant constraints.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MIN_SINGULAR_VALUE = 1e-11
 
 
 def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held], tolerance: float) -> AssemblyReport:
-    """Set the velocities of all bodies to the projected velocities. ``w``: work arrays of the state ``state``."""
+    """Set the velocities of all bodies to the projected velocities. ``w`` contains the work arrays of ``state``."""
     velocity, old, arrays, t = now.velocity(), now.twist(), state.arrays, w.topology
     arrays["linear_velocity"][:], arrays["angular_momentum"][:] = velocity[..., :3], velocity[..., 3:]
     arrays["step_before"][:] = 0.0
@@ -55,7 +55,7 @@ def project(w: StepBuffers, state: State, now: StateReader, held: Sequence[Held]
 
 
 def _jacobian(w: StepBuffers) -> Array:
-    """Return the Jacobian of all rows for all bodies, (num_worlds, rows, bodies + 1, 6)."""
+    """Return the Jacobian of all constraint rows for all bodies, (num_worlds, rows, bodies + 1, 6)."""
     t, count = w.topology, w.num_worlds
     full = np.zeros((count, t.num_constraints, t.block, t.num_bodies + 1, 6))
     sides = w.jacobian.reshape(count, t.num_constraints, t.slots, t.block, 6)
@@ -72,10 +72,10 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 
 @dataclass(frozen=True)
 class Held:
-    """Velocities that the projection keeps: rates of joint coordinates, or a part of a body's twist.
+    """Velocities that the projection must keep: rates of joint coordinates, or a part of a body's twist.
 
-    If ``body`` < 0, the projection keeps the rates of the coordinates ``numbers``. Otherwise, the projection keeps
-    three components of the twist of ``body``, from index ``first``.
+    If ``body`` is negative, these are the rates of the joint coordinates ``numbers``. Otherwise, these are three
+    components of the twist of ``body``: 0 to 2 (linear, ``first`` = 0) or 3 to 5 (angular, ``first`` = 3).
     """
 
     numbers: tuple[int, ...]
@@ -84,7 +84,7 @@ class Held:
 
 
 def _held_rows(now: StateReader, held: Sequence[Held]) -> Array:
-    """Return the Jacobian of the velocities that the projection keeps, (num_worlds, n, bodies + 1, 6)."""
+    """Return the Jacobian of the n velocities that the projection must keep, (num_worlds, n, bodies + 1, 6)."""
     count = now.state["position"].shape[1]
     rows = [np.zeros((now.num_worlds, 0, count, 6))]
     for one in held:
@@ -95,7 +95,7 @@ def _held_rows(now: StateReader, held: Sequence[Held]) -> Array:
 
 
 def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
-    """Return the Jacobian of coordinate rates with respect to the bodies' velocities (state_reader.py)."""
+    """Return the Jacobian of coordinate rates with respect to the twists of all bodies."""
     c, rows = now.coordinates.columns, np.zeros((now.num_worlds, numbers.size, count, 6))
     kind = c["kind"][numbers]
     arm_a, arm_b, apart = now.points(numbers)
@@ -122,7 +122,7 @@ def _rate_rows(now: StateReader, numbers: Array, count: int) -> Array:
 
 
 def _metric(w: StepBuffers, now: StateReader, axes: Array) -> Array:
-    """Return the mass matrix M of all bodies, (num_worlds, 6 * bodies, 6 * bodies)."""
+    """Return the mass matrix M of all bodies and rotors, (num_worlds, 6 * bodies, 6 * bodies)."""
     count, bodies = w.num_worlds, axes.shape[2]
     rotation, blocks = now.rotation(), np.zeros((count, bodies, 6, bodies, 6))
     inertia = np.matmul(np.matmul(rotation, now.parameters["inertia"]), rotation.swapaxes(-1, -2))

@@ -1,7 +1,5 @@
 """Drawn parts of a model: meshes with colors, and poses for each frame of an animation.
 
-The package gpusim.stage uses only NumPy and SciPy.
-
 The window, offscreen images, the browser, Rerun and MCAP files all draw a :class:`Stage`.
 """
 

@@ -45,7 +45,7 @@ def actuator_parts(model: Model, machine: MachineParts) -> list[Part | Span]:
 
 
 def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array, float]:
-    """Return an actuator's bodies, attachment points (m, relative to centers of mass) and initial length (m)."""
+    """Return an actuator's bodies, end points (m, relative to the centers of mass) and initial length (m)."""
     p = actuator.params
     a, b = int(p["body_a"]), int(p["body_b"])
     points = [
@@ -57,7 +57,7 @@ def _ends(model: Model, actuator: ActuatorSpec) -> tuple[int, int, Array, Array,
 
 
 def _coil(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return the coil of a spring."""
+    """Return the drawn coil of a spring."""
     a, b, point_a, point_b, length = _ends(model, actuator)
     length = max(length, 0.3 * float(actuator.params.get("rest_length", 0.0)), 1e-6)
     radius = min(max(_COIL_SLENDERNESS * length, 0.012 * machine.size), 0.06 * machine.size)
@@ -112,7 +112,7 @@ def _barrel_and_rod(model: Model, machine: MachineParts, actuator: ActuatorSpec)
 
 
 def _hidden_length(machine: MachineParts, body: int, point: Array) -> float:
-    """Return the length (m) of the piston rod's end that is hidden inside the solid of the body."""
+    """Return the length (m) of the piston rod that is hidden inside the solid of its body."""
     solid = None if body == WORLD else machine.solids[body]
     return float(solid.half.min()) if solid is not None and solid.contains(point) else 0.0
 
@@ -127,7 +127,7 @@ def _pin_axis(model: Model, a: int, b: int) -> Array:
 
 
 def _motor_can(model: Model, machine: MachineParts, actuator: ActuatorSpec) -> list[Part | Span]:
-    """Return the parts of a motor: a cylinder with a flange. Both are fixed to the parent body, next to the joint."""
+    """Return the parts of a motor on the joint's parent body: a cylinder with a flange."""
     joint = model.joints[actuator.params["joint"]]
     frames = joint_frames(joint)
     radius, half = machine.pin_size(joint)

@@ -1,4 +1,4 @@
-"""Drawn ground planes: the planes of a model, plus a floor if no plane is horizontal."""
+"""Drawn ground planes: the planes of a model. A model without a horizontal plane gets a floor."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Ground:
         body: index of the body that the plane is fixed to, -1 for the world.
         point: point on the plane, relative to the body's center of mass, in body axes (m).
         axes: two axes in the plane, and the plane's normal, as columns in body axes (3, 3).
-        level: True for a horizontal plane, which is drawn up to the horizon.
+        level: True for a horizontal plane. Horizontal planes extend to the horizon.
         solid: True for a shape or visual of the model, False for the floor that the viewer adds.
-        half: half edge length of the drawn square (m), only for planes that are not level.
-        finish: color of a visual plane, or None for the viewer's ground with grid lines.
+        half: half edge length (m) of the square that shows a tilted plane.
+        finish: color and finish of a visual plane, or None for the viewer's ground with grid lines.
         texture: image on a visual plane, projected along the normal.
     """
 
@@ -58,13 +58,13 @@ class Ground:
     def seen_from(self, height: float) -> bool:
         """Return whether the plane is drawn for a camera at ``height`` (m) above the plane.
 
-        If the camera is below the plane, only horizontal planes of the model are drawn, not an added floor.
+        Below the plane, a camera sees only horizontal planes of the model. The added floor is invisible from below.
         """
         return height >= 0.0 or (self.solid and self.level)
 
 
 def plane_pose(ground: Ground, poses: Poses, world: int) -> tuple[Array, Array]:
-    """Return a point on a ground (m) and the ground's axes (columns) in the world frame, for one world."""
+    """Return a point (m) on a drawn plane, and the plane's axes as columns, in the world frame of one world."""
     rotation = poses.rotation[world, ground.body]
     return poses.position[world, ground.body] + rotation @ ground.point, rotation @ ground.axes
 
@@ -76,7 +76,7 @@ def find_grounds(
 
     Args:
         parts: all drawn parts of the model.
-        machine: drawn parts of bodies without shapes.
+        machine: drawn parts of joints and of bodies without shapes.
         up: unit vector against gravity.
         visuals: if True, a visual plane replaces a coincident collision plane.
     """
@@ -102,7 +102,7 @@ def _coincide(shape: ShapeSpec, picture: VisualSpec) -> bool:
 
 
 def _with_look(ground: Ground, picture: VisualSpec) -> Ground:
-    """Return the ground with the color and texture of a visual plane."""
+    """Return the :class:`Ground` with the color and texture of a visual plane."""
     finish, texture = visual_finish(picture), picture.look.texture
     if texture is not None and texture.is_cube:
         mixed = np.multiply(finish.color, texture.mean())
@@ -113,7 +113,7 @@ def _with_look(ground: Ground, picture: VisualSpec) -> Ground:
 
 
 def _plane(model: Model, shape: ShapeSpec | VisualSpec, machine: MachineParts, up: Array) -> Ground:
-    """Return the drawn plane for a plane shape."""
+    """Return the :class:`Ground` of a plane shape."""
     axes = _upright(shape.xform.matrix())
     point = shape.xform.position - com_of(model, shape.body)
     if shape.body == WORLD and float(np.linalg.norm(np.cross(axes[:, 2], up))) < _LEVEL:

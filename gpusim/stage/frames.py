@@ -11,7 +11,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Frames:
-    """Poses of instances. Mesh point p is at ``position + R (scale * p)``, with the rotation R of ``quaternion``.
+    """Poses of instances. The mesh point p is at ``position + R (scale * p)``. R is the rotation of ``quaternion``.
 
     Attributes:
         position: positions (instances, 3) in the world frame (m).

@@ -1,4 +1,4 @@
-"""Lower bound for the height to which a swinging machine can drop."""
+"""Lower bound for the height of a swinging machine, to draw the floor below the machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOP = 0.8
 
 @dataclass(frozen=True)
 class _Branch:
-    """Joint that connects ``body`` with the next body on the shortest path to the world."""
+    """Joint between ``body`` and the next body on the shortest chain of joints to the world."""
 
     joint: JointSpec
     parent: int
@@ -35,7 +35,7 @@ class _Branch:
 def lowest_reach_of(model: Model, machine: MachineParts, up: Array) -> float:
     """Return the minimum height along ``up`` (m) that swinging bodies can reach, or inf without swinging bodies.
 
-    A body counts as fixed if a commanded actuator, a slider or a vertical hinge guides the body.
+    Bodies on a slider, on a vertical hinge or on an actuator with commands do not swing.
     """
     branches, loops = _tree(model)
     guided = _guided(model)
@@ -65,7 +65,7 @@ def height(model: Model, body: int, point: Array, up: Array) -> float:
 
 
 def _tree(model: Model) -> tuple[list[_Branch], set[int]]:
-    """Return the branch of each body, sorted by number of joints to the world, and the bodies in closed loops."""
+    """Return the branch of each body (nearest to the world first), and the set of bodies in closed loops."""
     joints_at: dict[int, list[JointSpec]] = {}
     for joint in model.joints:
         if joint_type(joint.kind).holds:
@@ -105,7 +105,7 @@ def _ancestors(body: int, parents: dict[int, int]) -> set[int]:
 
 
 def _length_beyond(machine: MachineParts, body: int, joint_point: Array) -> float:
-    """Return the distance (m) from a body's center of mass to the body's end opposite the joint."""
+    """Return the distance (m) from a body's center of mass to the end of the body that is opposite to the joint."""
     solid = machine.solids[body]
     length = float(np.linalg.norm(joint_point))
     extent = (
@@ -135,7 +135,7 @@ def _has_vertical_axis(model: Model, branch: _Branch, up: Array) -> bool:
 
 
 def _guided(model: Model) -> set[int]:
-    """Return the bodies that sliding joints or commanded actuators connect."""
+    """Return the bodies at sliding joints, and the bodies at actuators with commands."""
     guided: set[int] = set()
     for actuator in model.actuators:
         p = actuator.params

@@ -1,4 +1,4 @@
-"""Drawn parts of joints, and of bodies without shapes: solids, rods to attachment points, pins, balls, rails."""
+"""Drawn parts of joints and of bodies without shapes: solids, rods to attachment points, pins, balls, rails."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class MachineParts:
 
     Args:
         model: the model.
-        pictures: drawn parts of visuals. If a joint's child body has a visual, only ropes and rods of the joint are
-            drawn.
+        pictures: drawn parts of visuals. If a joint's child body has a visual, only ropes and rods are drawn for the
+            joint.
 
     Attributes:
-        pictured: indices of the bodies with visuals, without the world.
-        solids: drawn solid of each body, or None for a body with shapes or visuals.
+        pictured: indices of the bodies (except the world) that have visuals.
+        solids: drawn solid of each body. None for a body with shapes or visuals.
         center: center (3,) of the machine in the initial poses, in the world frame (m).
         size: half diagonal of the machine's bounding box in the initial poses (m).
     """
@@ -78,9 +78,9 @@ class MachineParts:
         return min(max(_LINK * length, _LINK_MIN * self.size), _LINK_MAX * self.size)
 
     def thickness(self, body: int, point: Array, axis: Array) -> float:
-        """Return half of a body's width (m) along ``axis`` at a point.
+        """Return half of a body's width (m) along ``axis`` at ``point``.
 
-        ``axis`` and the point (m, relative to the center of mass) are in body axes.
+        ``axis`` and ``point`` (m, relative to the center of mass) are in body axes.
         """
         solid = None if body == WORLD else self.solids[body]
         min_thickness = _LINK_MIN * self.size
@@ -110,7 +110,7 @@ class MachineParts:
             self.parts.append(Part(BALL, body, np.eye(3) * radius, point, finish.darker(0.85)))
 
     def _add_spoke(self, body: int, solid: Solid) -> None:
-        """Add a bar across a disk, which makes the rotation visible."""
+        """Add a bar across a disk, so that its rotation is visible."""
         radius, _, half = solid.half
         bar = np.array([0.78 * radius, 0.09 * radius, half + 0.03 * radius])
         self.parts.append(box_part(body, np.zeros(3), solid.axes, bar, body_finish(body).darker(0.6)))
@@ -176,7 +176,7 @@ class MachineParts:
     def _add_guide(self, joint: JointSpec) -> None:
         """Add rails for a sliding joint.
 
-        If the parent is the world, add a rail on each side of the body, else one rail.
+        A joint to the world gets a rail on each side of the body. Other joints get one rail.
         """
         frames = joint_frames(joint)
         axis = frames.axes_a[:, 2]
@@ -198,7 +198,7 @@ class MachineParts:
                 self.parts.append(cylinder_part(WORLD, foot, axis, 2.2 * radius, 1.2 * radius, FIXTURE))
 
     def _travel(self, joint: JointSpec) -> tuple[float, float]:
-        """Return the slider coordinates (m) of the ends of a rail, from the joint's limits or the machine's size."""
+        """Return the joint coordinates (m) at the two ends of a rail, from the joint's limits or the machine's size."""
         solid = None if joint.child == WORLD else self.solids[joint.child]
         half_length = solid.half_extent(joint_frames(joint).axes_b[:, 2]) if solid is not None else 0.05 * self.size
         start = _coordinate(self._model, joint)
@@ -211,7 +211,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the coordinate (m) of a vertical slider at the machine's lowest point, or inf for other joints."""
+        """Return the coordinate (m) of a vertical slider at the height of the machine's lowest point, else inf."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf
@@ -268,7 +268,7 @@ def machine_extent(model: Model, solids: list[Solid | None], pictures: Sequence[
 
 
 def _distinct(points: Array) -> Array:
-    """Return the points without duplicates. Points are duplicates if they differ only by round-off."""
+    """Return the points without duplicates, up to round-off."""
     if not len(points):
         return points
     _, first = np.unique(np.round(points, 6), axis=0, return_index=True)

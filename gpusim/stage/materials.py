@@ -1,6 +1,6 @@
 """Colors and surface finishes.
 
-Bodies use a fixed palette. Fixed parts, steel parts and springs have their own finishes.
+The colors of bodies come from a fixed palette. Fixed parts, steel parts and springs have other finishes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Finish:
         roughness: roughness from 0.05 (mirror) to 1 (chalk).
         metal: metalness from 0 (paint, rubber, wood) to 1 (bare metal).
         alpha: opacity, 0 to 1.
-        dimmed: True if the brightness is limited.
+        dimmed: True to limit the brightness.
     """
 
     color: tuple[float, float, float]
@@ -80,7 +80,7 @@ def dimmed(color: Array) -> Array:
 
 
 def with_look(finish: Finish, look: Look) -> Finish:
-    """Return the finish with the color, roughness and other values that a visual sets."""
+    """Return the finish. Values that ``look`` defines replace the values of ``finish``."""
     alpha = finish.alpha if look.alpha is None else look.alpha
     roughness = finish.roughness if look.roughness is None else max(look.roughness, _SHINIEST)
     metal = finish.metal if look.metallic is None else look.metallic

@@ -1,4 +1,4 @@
-"""Triangle meshes with normals. Instances of simple shapes share a mesh of unit size, and each instance has a scale."""
+"""Triangle meshes with normals. All instances of a simple shape share one mesh of unit size."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class TriangleMesh:
     """Indexed mesh with a normal at each vertex. Triangles are counterclockwise seen from outside.
 
     Attributes:
-        positions: vertex positions (n, 3), in m. For unit shapes, the unit is the scale of each instance.
+        positions: vertex positions (n, 3), in m. Each instance scales the mesh of a unit shape.
         normals: unit normals (n, 3) of the vertices.
         triangles: vertex indices (m, 3).
-        texcoords: texture coordinates (n, 3), or None without a texture. Each row is (u, v, 0), or a direction (3,) in
-            a cube map.
-        colors: vertex colors (n, 3), sRGB, uint8, or None to use the instances' colors.
+        texcoords: texture coordinates (n, 3), or None without a texture. Texture coordinates are (u, v, 0), or a
+            direction in a cube map.
+        colors: vertex colors (n, 3), sRGB, uint8. With None, each instance has one color.
     """
 
     positions: Array
@@ -48,7 +48,7 @@ class TriangleMesh:
 
 @dataclass(frozen=True)
 class MeshSource:
-    """Mesh that is created on first use, with a given number of segments per circle."""
+    """Mesh that is created on first use. ``make(segments)`` sets the number of segments per circle."""
 
     key: str
     make: Callable[[int], TriangleMesh] = field(compare=False)
@@ -83,7 +83,7 @@ def from_corners(
 ) -> TriangleMesh:
     """Return a mesh in which triangle corners with equal data share one vertex.
 
-    For m triangles, ``normals``, ``texcoords`` and ``colors`` are (3 m, 3), with one row for each triangle corner.
+    For m triangles, ``normals``, ``texcoords`` and ``colors`` are (3 m, 3): one value for each triangle corner.
     """
     vertex = triangles.reshape(-1)
     keys = [vertex[:, None], np.round(normals * 1e4)]
@@ -129,7 +129,7 @@ ROD = MeshSource("rod", lambda segments: smooth_mesh(*revolve(np.ones(2), np.arr
 
 
 def coil(aspect: float, turns: int) -> MeshSource:
-    """Return a coil spring of radius 1 from z = 0 to z = 1."""
+    """Return the mesh of a coil spring with radius 1 from z = 0 to z = 1."""
     aspect = float(f"{aspect:.2g}")
     return MeshSource(f"coil {aspect:g} {turns}", lambda segments: _coil_mesh(aspect, turns, segments))
 
@@ -159,7 +159,7 @@ def _coil_mesh(aspect: float, turns: int, segments: int) -> TriangleMesh:
 def shape_mesh(shape: ShapeSpec | VisualSpec, texture: Texture | None = None) -> tuple[MeshSource, Array]:
     """Return the mesh of a shape or visual, and its scale factors (3,) along the axes of its frame.
 
-    The function does not support drawn planes. With a texture, the scale is 1.
+    Drawn planes are not supported. With a texture, the scale factors are 1.
     """
     kind = shape_type(shape.kind)
     if texture is not None:
@@ -191,7 +191,7 @@ def _texture_key(texture: Texture | None) -> str:
 
 @lru_cache(maxsize=512)
 def piece_mesh(piece: Piece, texture: Texture | None = None, colored: bool = False) -> MeshSource:
-    """Return the mesh of one piece (material) of a visual. Equal pieces share a mesh.
+    """Return the mesh of one piece of a visual (the triangles of one material). Equal pieces share a mesh.
 
     Args:
         piece: triangles of the piece.

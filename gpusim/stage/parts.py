@@ -1,7 +1,7 @@
-"""Drawn objects: parts (fixed to one body) and spans (between points of two bodies).
+"""Drawn objects: parts and spans.
 
-A *part* is a mesh at a fixed pose in a body. A *span* is a mesh along a line between two points, or along a section of
-this line. Springs, ropes, and the barrels and rods of cylinders are spans. Body -1 is the world.
+A *part* is a mesh at a fixed pose in a body. A *span* is a mesh along the line between points of two bodies, or along a
+section of this line. Springs, ropes, and the barrels and rods of cylinders are spans. Body -1 is the world.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class Part:
 class Span:
     """Mesh of length 1 along z that is stretched along the line from point a to point b.
 
-    The pairs ``start`` and ``end`` define the ends of the mesh. A pair (length, fraction) is a distance from point a:
-    length (m) + fraction * (line length). By default, the mesh covers the whole line. With ``start`` = (-0.3, 1), the
-    mesh covers the last 0.3 m.
+    The pairs ``start`` and ``end`` (length, fraction) define the ends of the mesh. The distance of an end from point a
+    is length (m) + fraction * (line length). By default, the mesh covers the whole line. With ``start`` = (-0.3, 1),
+    the mesh covers the last 0.3 m.
 
     Attributes:
         mesh: the mesh.
@@ -62,9 +62,9 @@ class Span:
         point_a, point_b: end points (3,) relative to the centers of mass, in body axes (m).
         radius: scale factor for the mesh's x and y coordinates (m).
         finish: color and surface finish.
-        owner: body index of the span in segmentation images.
+        owner: index of the body that the span belongs to in segmentation images.
         path: index of the wrapped path that contains the span, or -1 without a path.
-        piece: if the span belongs to a wrapped path, index of the path point at which the line starts.
+        piece: index of the point of the wrapped path at which the line starts.
     """
 
     mesh: MeshSource
@@ -87,7 +87,7 @@ def com_of(model: Model, body: int) -> Array:
 
 
 def world_position(model: Model, body: int, point: Array) -> Array:
-    """Convert points relative to a body's center of mass to initial world positions (m). Points are (3,) or (n, 3)."""
+    """Return initial world positions (m). ``point``, (3,) or (n, 3), is relative to the body's center of mass."""
     return point if body == WORLD else model.bodies[body].xform.apply(point + com_of(model, body))
 
 
@@ -111,7 +111,7 @@ def is_hinge(joint: JointSpec) -> bool:
 
 
 def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str, _Drawer]) -> _Drawer:
-    """Return the drawing function that the attribute ``picture`` of a joint type or actuator type selects.
+    """Return the drawing function for the name ``picture`` of a joint type or actuator type.
 
     Raises:
         UnknownNameError: ``picture`` is unknown.
@@ -122,7 +122,7 @@ def drawer_of(spec: ActuatorSpec | JointSpec, picture: str, drawers: Mapping[str
 
 
 def cylinder_part(body: int, center: Array, axis: Array, radius: float, half: float, finish: Finish) -> Part:
-    """Return a solid cylinder of length 2 ``half`` along the unit vector ``axis`` (in body axes)."""
+    """Return a cylinder with the length 2 ``half`` along the unit vector ``axis`` (in body axes)."""
     return Part(CYLINDER, body, triad(axis) * [radius, radius, half], np.asarray(center, dtype=float), finish)
 
 

@@ -29,7 +29,7 @@ class Poses:
 
     @classmethod
     def of(cls, source: Any, worlds: Any = (0,)) -> Poses:
-        """Create poses of chosen worlds from the current state of a Simulation or MotionPlayer.
+        """Create poses of ``worlds`` from the current state of a Simulation or MotionPlayer.
 
         Raises:
             ModelError: no such world.
@@ -40,7 +40,7 @@ class Poses:
 
     @classmethod
     def from_state(cls, position: Array, orientation: Array, worlds: Sequence[int]) -> Poses:
-        """Create poses of the chosen worlds from the arrays of a simulation's state."""
+        """Create poses of ``worlds`` from the arrays of a simulation's state."""
         chosen = list(worlds)
         matrices = rotations.matrix_from_quaternion(np.asarray(orientation[chosen]))
         return cls(np.asarray(position[chosen]), matrices)
@@ -49,7 +49,7 @@ class Poses:
     def from_body_frames(cls, model: Model, position: Array, orientation: Array) -> Poses:
         """Create poses of one world from the body frames: positions (bodies, 3) in m, and quaternions xyzw (bodies, 4).
 
-        With arrays (n, bodies, 3) and (n, bodies, 4), create poses of n worlds or of n samples.
+        Arrays (n, bodies, 3) and (n, bodies, 4) contain the poses of n worlds or of n samples.
         """
         matrices = rotations.matrix_from_quaternion(np.asarray(orientation, dtype=float))
         coms = np.array([body.com for body in model.bodies]).reshape(-1, 3)

@@ -1,4 +1,4 @@
-"""Posts from the ground to elevated hinges between the world and a body."""
+"""Posts that support elevated hinges between the world and a body."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def posts(model: Model, machine: MachineParts, grounds: list[Ground], up: Array)
 
 
 def behind(axis: Array) -> Array:
-    """Return ``axis`` or ``-axis``, whichever points away from the usual camera positions (front, right, above)."""
+    """Return ``axis`` or ``-axis``: the direction away from the usual camera positions (front, right, above)."""
     direction: Array = -axis if float(axis @ np.array([1.0, -1.5, 1.2])) > 0.0 else axis
     return direction

@@ -17,7 +17,7 @@ _WHITE = (1.0, 1.0, 1.0)
 
 
 def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = False) -> list[Part]:
-    """Return parts for all shapes, except drawn planes and the shapes of the bodies in ``pictured``."""
+    """Return parts for all shapes, except planes and the shapes of the bodies ``pictured``."""
     parts = []
     for index, shape in enumerate(model.shapes):
         if shape_type(shape.kind).picture == "ground" or shape.body in pictured or (visuals and shape.covered):
@@ -28,7 +28,7 @@ def shape_parts(model: Model, pictured: Collection[int] = (), visuals: bool = Fa
 
 
 def visual_parts(model: Model) -> list[Part]:
-    """Return parts for all visuals, except drawn planes. A mesh has one part for each material."""
+    """Return parts for all visuals, except planes. A mesh has one part for each material."""
     parts = []
     for visual in model.visuals:
         if shape_picture(visual) != "ground":

@@ -1,4 +1,4 @@
-"""Solids to draw for bodies without shapes. The solids are estimated from mass and inertia."""
+"""Drawn solids of bodies without shapes, estimated from mass and inertia."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Solid:
     half: Array
 
     def contains(self, point: Array, margin: float = 1.04) -> bool:
-        """Return whether a point is inside the solid, after scaling the solid by ``margin``.
+        """Return whether ``point`` is inside the solid, scaled by ``margin``.
 
-        The point is relative to the center of mass, in body axes.
+        ``point`` is relative to the center of mass, in body axes.
         """
         local = np.abs(self.axes.T @ point) / (margin * self.half)
         if self.mesh is BOX:
@@ -55,7 +55,7 @@ class Solid:
         return replace(self, half=np.maximum(self.half, min_half))
 
     def half_extent(self, direction: Array) -> float:
-        """Return half the extent (m) of the solid's bounding box along a unit vector (in body axes)."""
+        """Return the half extent (m) of the solid's bounding box along a unit vector (in body axes)."""
         return float(np.abs(self.axes.T @ direction) @ self.half)
 
 
@@ -66,9 +66,9 @@ class Surroundings:
     Attributes:
         points: attachment points (n, 3), m, of joints, springs and cylinders, relative to the center of mass, in body
             axes.
-        nearest: distance (m) from the center of mass to the nearest point of the neighbors, or inf without neighbors.
-            The points of a neighbor are its center of mass and its attachment points.
-        hinge: axis (3,) of a hinge through the center of mass, in body axes, or None without such a hinge.
+        nearest: distance (m) from the center of mass to the nearest center of mass or attachment point of a neighbor,
+            or inf without neighbors.
+        hinge: axis (3,), in body axes, of a hinge through the center of mass, or None.
         slides: True if a sliding joint guides the body.
     """
 
@@ -154,7 +154,7 @@ def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
 
 
 def _iron_ball(mass: float, around: Surroundings) -> Solid:
-    """Return an iron ball of the body's mass, with a radius of at most 0.3 times the farthest attachment's distance."""
+    """Return an iron ball of the body's mass. The radius is at most 0.3 times the farthest attachment's distance."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
     return Solid(BALL, np.eye(3), np.full(3, min(radius, 0.3 * farthest)))
@@ -171,7 +171,7 @@ def _isotropic(moment: float, around: Surroundings) -> Solid:
 
 
 def _cylinder(axial: float, transverse: float) -> Array:
-    """Return the half extents of a cylinder. The arguments are the moments of inertia divided by the mass."""
+    """Return the half extents of a cylinder. The arguments are moments of inertia per mass (m2)."""
     return np.array([math.sqrt(2.0 * axial)] * 2 + [math.sqrt(max(3.0 * (transverse - 0.5 * axial), 0.0))])
 
 
@@ -182,7 +182,7 @@ def _plate(around: Surroundings) -> Solid:
 
 
 def _fitted(solid: Solid, around: Surroundings) -> Solid:
-    """Return the solid, scaled down to fit between its neighbors, but with a minimum thickness."""
+    """Return the solid, reduced to fit between its neighbors. The solid keeps a minimum thickness."""
     extents = np.abs(around.points @ solid.axes).max(axis=0, initial=0.0)
     room = np.maximum(_ROOM * around.nearest, extents * 1.02)
     scale = min(1.0, float(np.min(room / np.maximum(solid.half, 1e-300))))

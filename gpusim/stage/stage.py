@@ -1,7 +1,7 @@
 """Stage: all drawn objects of a model, and the poses of these objects in each frame of an animation.
 
-For each frame, a stage converts the poses of bodies to one affine transform per instance. A stage draws the worlds next
-to each other in a square grid.
+For each frame, a stage converts the poses of bodies to one affine transform per instance. The worlds are next to each
+other in a square grid.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WIDE = 1.5
 
 @dataclass(frozen=True)
 class Batch:
-    """Instances of one mesh, with indices from ``first`` to ``first + count - 1``."""
+    """Instances ``first`` to ``first + count - 1`` of the stage, which have the same mesh."""
 
     mesh: MeshSource
     first: int
@@ -50,7 +50,7 @@ class Batch:
 
     @property
     def picture(self) -> Texture | None:
-        """Image on the meshes of the batch, or None for a cube map or without an image."""
+        """Image on the meshes of the batch, or None for a cube map or no image."""
         texture = self.mesh.texture
         return None if texture is None or texture.is_cube else texture
 
@@ -77,7 +77,7 @@ class Stage:
         batches: groups of instances with the same mesh.
         color: (instances, 3) linear colors.
         alpha: (instances,) opacity, 0 to 1.
-        dimmed: (instances,) True if the brightness is limited.
+        dimmed: (instances,) True for a limited brightness.
         finish: (instances, 3) roughness, metalness and contrast. The contrast is the brightness difference between
             sectors of a round shape, which makes rotation visible.
         fixed: (instances,) True for instances on one body, False for instances between two bodies (springs, ropes,
@@ -87,7 +87,7 @@ class Stage:
         shape: (instances,) shape index, -1 for none.
         grounds: drawn planes of the model. If no plane is horizontal, the stage adds a floor.
         up: unit vector (3,) against gravity.
-        offsets: (num_worlds, 3) offset in m by which each world is moved in the drawing.
+        offsets: (num_worlds, 3) displacement (m) of each world in the drawing.
     """
 
     def __init__(self, model: Model, num_worlds: int = 1, decoration: bool = True, visuals: bool = True) -> None:
@@ -169,7 +169,7 @@ class Stage:
             raise validate.fail("Stage", rule, "give Poses.of(sim, worlds) with all worlds of the stage")
 
     def span_transforms(self, poses: Poses) -> Array:
-        """Return the affine transforms (n, 3, 4) of the instances that are not ``fixed``, see :meth:`transforms`."""
+        """Return the affine transforms (spans, 3, 4) of the instances between two bodies, see :meth:`transforms`."""
         self._check(poses)
         if not self._spanning.size:
             return np.zeros((0, 3, 4))
@@ -179,12 +179,12 @@ class Stage:
         return result
 
     def span_courses(self, poses: Poses) -> Array:
-        """Return the result of :meth:`span_transforms` for each sample (samples, n, 3, 4).
+        """Return the transforms of :meth:`span_transforms` for each sample, (samples, spans, 3, 4).
 
         The stage must have one world.
 
         Args:
-            poses: poses with samples instead of worlds along the first axis.
+            poses: poses of the samples. The first axis of the arrays is the sample.
         """
         return self._span.transforms(poses, np.arange(len(poses.position))[:, None])
 
@@ -193,7 +193,7 @@ class Stage:
         return Frames.from_transforms(self.transforms(poses))
 
     def local_transforms(self) -> Array:
-        """Return the affine transforms (n, 3, 4) of ``fixed`` instances, from mesh to body coordinates (m)."""
+        """Return the affine transforms of all ``fixed`` instances, from mesh to body coordinates (m), (n, 3, 4)."""
         local = self._part.local.copy()
         local[:, :, 3] += np.array([com_of(self.model, body) for body in self.body[self._fixed]]).reshape(-1, 3)
         return local
@@ -215,7 +215,7 @@ class Stage:
     def ground_square(self, ground: Ground) -> Array:
         """Return the corners of a drawn plane, counterclockwise from above, in the body frame (4, 3), m.
 
-        If the plane is horizontal, its square is below the center of the scene.
+        The square of a horizontal plane is below the center of the scene.
         """
         point, (x, y, normal) = ground.point, ground.axes.T
         half = ground.half
@@ -226,7 +226,7 @@ class Stage:
         return np.array(corners) + com_of(self.model, ground.body)
 
     def ground_poses(self, ground: Ground, poses: Poses) -> Iterator[tuple[int, Array, Array]]:
-        """Yield (index of the world, point (m), axes (columns)) for each drawn copy of a plane, in the world frame.
+        """Yield (world index, point, axes) of each drawn copy of a plane: a point (m), and the axes as columns.
 
         All worlds share one copy of a horizontal plane.
         """
@@ -235,7 +235,7 @@ class Stage:
             yield world, point if ground.level else point + self.offsets[world], axes
 
     def corners(self, transforms: Array) -> Array:
-        """Return the corners of the boxes around all instances in the world frame (8 * instances, 3), m."""
+        """Return the corners (8 * instances, 3) of the bounding boxes of all instances in the world frame, m."""
         corners = []
         for batch in self.batches:
             points = coarse_points(batch.mesh)
@@ -332,7 +332,7 @@ def _unit(vectors: Array) -> Array:
 
 
 def _tones(piece: Part | Span) -> float:
-    """Return the brightness difference between sectors of a round shape. The sectors make rolling visible."""
+    """Return the brightness difference between the sectors of a round shape, which make rolling visible."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
 
@@ -347,7 +347,7 @@ def _repeated(poses: Poses, worlds: int) -> Poses:
 
 
 def grid_offsets(num_worlds: int, radius: float, up: Array) -> Array:
-    """Return the offset of each world in a square grid perpendicular to ``up`` (num_worlds, 3), m.
+    """Return the offset (m) of each world in a square grid perpendicular to ``up``, (num_worlds, 3).
 
     World 0 is at the back left corner.
     """

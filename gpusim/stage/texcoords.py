@@ -17,12 +17,12 @@ _FLAT = 0.999
 
 
 def corner_texcoords(texture: Texture, points: Array, uv: Array | None) -> Array:
-    """Return the texture coordinates (n, 3) of corners: (u, v, 0), or directions in a cube map.
+    """Return the texture coordinates (n, 3) of n corners: (u, v, 0), or directions in a cube map.
 
     Args:
         texture: the image or cube map.
         points: (n, 3) positions of the corners in the frame of the visual (m).
-        uv: (n, 2) texture coordinates of the surface, or None to project the image. Without ``uv``, a cube map is not
+        uv: (n, 2) texture coordinates of the surface. With None, the image is projected, and a cube map is not
             stretched.
     """
     if texture.is_cube:
@@ -40,7 +40,7 @@ def surface_uv(picture: str, corners: Array, normals: Array) -> Array:
 
     Args:
         picture: "faceted" shows the whole image on each side. "round" wraps the image once around the z axis, and shows
-            it on each flat end. All other values of ``picture`` project the image along z.
+            the image on each flat end. All other values of ``picture`` project the image along z.
         corners, normals: (m, 3, 3) positions and normals of the triangles' corners, in the frame of the shape.
     """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
@@ -68,7 +68,7 @@ def _side_coordinates(relative: Array, normals: Array) -> Array:
 
 
 def _wrapped(corners: Array, height: Array) -> Array:
-    """Return texture coordinates: the longitude from the x axis (0 to 1 for a full turn), and the height."""
+    """Return texture coordinates: the angle about z from the x axis (0 to 1 for a full circle), and the height."""
     u = np.arctan2(corners[:, :, 1], corners[:, :, 0]) / (2.0 * np.pi) % 1.0
     distance = np.hypot(corners[:, :, 0], corners[:, :, 1])
     pole = distance < 1e-6 * distance.max()

@@ -1,4 +1,4 @@
-"""Files of a sweep. During a sweep, a folder contains one Parquet file for each finished group of points."""
+"""Files of a sweep. During a sweep, a folder contains one Parquet file for each finished group of sweep points."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class SweepFiles:
             raise ModelError(f"{rule}; delete it, or give the same options to continue that one")
 
     def has(self, group: Sequence[int]) -> bool:
-        """Return whether a group of points is finished."""
+        """Return whether a group of sweep points is finished."""
         return self._part is not None and self._file(group).is_file()
 
     def _file(self, group: Sequence[int]) -> Path:
@@ -68,7 +68,7 @@ class SweepFiles:
         return self._part / f"{group[0]:08d}.parquet"
 
     def add(self, group: Sequence[int], result: Result) -> None:
-        """Store the result of a group of points."""
+        """Store the result of a group of sweep points."""
         table = self._table(group, result)
         if self._part is None:
             self._memory[group[0]] = table
@@ -83,11 +83,11 @@ class SweepFiles:
             parquet.write_table(table, stream, compression="zstd")
 
     def finish(self, groups: Sequence[Sequence[int]]) -> Any:
-        """Merge the results of all groups, sorted by point.
+        """Merge the results of all groups, sorted by sweep point.
 
-        Write the final file. Without a path, return a table instead.
+        Write the final file, or return a table if there is no path.
 
-        If the model of a point lacks a signal, the value is null.
+        Values of signals that a model lacks are null.
         """
         import pyarrow as pa
         from pyarrow import parquet

@@ -36,12 +36,12 @@ class Fit:
 
     Attributes:
         values: identified values of the parameters, by name.
-        covariance: covariance of the p parameters in the order of ``values``, (p, p). Entries are infinite for a
-            parameter that does not affect the trace. Entries are also infinite for parameters whose effects are
-            linearly dependent.
+        covariance: covariance of the p parameters in the order of ``values``, (p, p). Entries are infinite for
+            parameters that the trace does not determine: parameters without effect, and parameters with linearly
+            dependent effects.
         residual: root mean square of the residual of each signal (unit of the signal).
         evaluations: number of simulations. With p parameters, each simulation has 2 p + 1 worlds.
-        message: reason why the search ended.
+        message: reason why the optimization ended.
     """
 
     values: dict[str, float]
@@ -71,20 +71,20 @@ def fit(
     """Find the parameter values for which a model best reproduces a recorded trace.
 
     scipy's ``least_squares`` finds a local minimum within the bounds. Each simulation also computes the Jacobian by
-    central differences in additional worlds. Central differences also work for motions with contacts. The step of the
-    differences is 1e-4 of the range of a parameter.
+    central differences in additional worlds, also for motions with contacts. The step of the differences is 1e-4 of the
+    range of a parameter.
 
     Args:
-        model: model whose initial state is the state at the start of the trace.
+        model: model in the state at the start of the trace.
         trace: recorded trace, for example from :func:`gpusim.recording.recorder.load_recording`. ``fit`` uses only the
             first world.
         parameters: dict from writable scalar signals to bounds (low, high), for example
             ``{"body.load.mass": (50.0, 500.0)}``.
         signals: signals of the trace that the model must reproduce: names, wildcards, or None for all signals.
-        commands: dict from command labels to values (samples,), or to a function that returns the value at a time (s).
-            Each value applies until the next sample.
+        commands: label -> values (samples,), or a function that returns the value at a time (s). Each value applies
+            until the next sample.
         scale: standard deviation of the noise of each signal. Default: the standard deviation of the signal in the
-            trace. If ``scale`` is not given, ``fit`` also scales the covariance by the variance of the residuals.
+            trace. With the default, ``fit`` also scales the covariance by the variance of the residuals.
         start: start values of the parameters. Default: the values in the model. ``fit`` clips start values to the
             bounds.
         config: solver settings.
@@ -123,7 +123,7 @@ def fit(
 def _covariance(jacobian: Array, rounding: float = 0.0) -> Array:
     """Return the inverse of J^T J, (p, p).
 
-    Entries are infinite for columns with a norm of at most ``rounding``, and for linearly dependent columns.
+    Entries are infinite for linearly dependent columns, and for columns with a norm of at most ``rounding``.
     """
     lengths = np.linalg.norm(jacobian, axis=0)
     found = np.full((lengths.size, lengths.size), np.inf)
@@ -214,7 +214,7 @@ class _Search:
         return np.clip((values - self.low) / self.span, 1e-3, 1.0 - 1e-3)
 
     def _evaluate(self, point: Array) -> None:
-        """Simulate with the scaled parameters ``point``, and with small changes for finite differences."""
+        """Simulate with the scaled parameters ``point``, and with the changes for central differences."""
         if np.array_equal(point, self._last[0]):
             return
         size = len(point)

@@ -1,4 +1,4 @@
-"""Sweeps on a Ray cluster: each group of points is a task. If a worker process dies, Ray repeats the task."""
+"""Sweeps on a Ray cluster. Each group of sweep points is a Ray task, which Ray repeats if its worker process dies."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _RETRIES = 10
 def run_groups(
     address: str, build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], plan: Plan
 ) -> Iterator[tuple[Sequence[int], Result]]:
-    """Yield each group of points and its result as soon as the task has ended.
+    """Yield each group of sweep points and its result as soon as its task has ended.
 
     Args:
         address: address of the cluster, or "local" to start a cluster on this computer.
         build: function that builds the scene of a point.
-        points: all points.
+        points: all sweep points.
         groups: indices of the points in each task.
         plan: settings of the runs.
 

@@ -1,4 +1,4 @@
-"""Points of a sweep: a grid of parameter values, or random parameter values."""
+"""Points (parameter combinations) of a sweep: a grid, or random points."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def whole_ranges(scene: str | Callable[..., Any], axes: Mapping[str, Sequence[An
     """Replace the range of each whole-number parameter by all whole numbers in the range.
 
     Args:
-        scene: name of a scene, or a function with the annotation ``int`` for whole numbers. If no scene has this name,
-            no parameter counts as a whole number.
+        scene: name of a scene, or a function with the annotation ``int`` for whole numbers. For an unknown scene, the
+            ranges stay unchanged.
         axes: dict from parameter names to values.
     """
     whole = set[str]()
@@ -85,7 +85,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """Return every combination of values. The last parameter varies fastest.
 
     Raises:
-        ModelError: a parameter has no values, a parameter has a range, or there are too many combinations.
+        ModelError: a parameter has no values or has a range, or there are too many combinations.
     """
     for name, values in axes.items():
         if isinstance(values, Span):
@@ -98,7 +98,7 @@ def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
 
 
 def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list[Point]:
-    """Return random points. The distribution is uniform over a range, or over a list of values.
+    """Return random points. Values are uniform over the range or the list of a parameter.
 
     Raises:
         ModelError: ``count`` is below 1 or too large, ``seed`` is negative, or a parameter has no values.

@@ -31,7 +31,7 @@ Build = Callable[[Point], Scene]
 
 @dataclass(frozen=True)
 class Plan:
-    """Settings of the run at every point.
+    """Settings that all runs of a sweep share. Each point (combination of parameter values) has one run.
 
     Attributes:
         signals: names or wildcards of signals, or empty for the signals of the scene's plots.
@@ -50,7 +50,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Result:
-    """Samples from runs of some points.
+    """Samples of some sweep points.
 
     Attributes:
         columns: names of the columns of ``values``.
@@ -66,7 +66,7 @@ class Result:
 
 
 class _NeedsWholeSimulation(Exception):
-    """Error: a schedule uses a part of the simulation that :class:`_OneWorld` does not provide."""
+    """A schedule uses a part of the simulation that :class:`_OneWorld` does not provide."""
 
 
 class _Commands(MutableMapping[str, Any]):
@@ -132,7 +132,7 @@ def _text(point: Point) -> str:
 
 @contextmanager
 def _warnings_of(points: Sequence[Point]) -> Iterator[None]:
-    """Replace the index of a world by the parameters of the point, in the warnings of a simulation."""
+    """In warnings of a simulation, replace the world's index by the parameters of the sweep point."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         yield
@@ -142,7 +142,7 @@ def _warnings_of(points: Sequence[Point]) -> Iterator[None]:
 
 
 def grouped(build: Build, points: Sequence[Point], max_points: int) -> tuple[list[list[int]], str]:
-    """Return groups of at most ``max_points`` points that can run in one simulation, and a digest of all models.
+    """Group points that can run in one simulation, at most ``max_points`` each. Also return a digest of all models.
 
     Raises:
         ModelError: the scene of a point cannot be built.
@@ -163,7 +163,7 @@ def grouped(build: Build, points: Sequence[Point], max_points: int) -> tuple[lis
 
 
 def check_signals(build: Build, points: Sequence[Point], groups: Sequence[Sequence[int]], names: Sequence[str]) -> None:
-    """Raise UnknownNameError if one of the signals ``names`` exists in no model of the sweep."""
+    """Raise UnknownNameError if no model of the sweep has one of the signals ``names``."""
     known: Collection[str] = ()
     for group in groups:
         if not names:

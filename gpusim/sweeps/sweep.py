@@ -40,15 +40,15 @@ def sweep(
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Run a scene with many combinations of parameter values. Each combination is a point.
+    """Run a scene with many combinations of parameter values. Each combination is a sweep point.
 
-    Points whose models differ only in numeric values run as worlds of one simulation. The results for a point are
-    bitwise identical to a run of this point alone. If the model of a point lacks a signal, the table contains null.
+    Points whose models differ only in numeric values run as worlds of one simulation. The results are bit-identical to
+    separate runs. If the model of a point lacks a signal, the table contains null.
 
     Args:
         scene: name of a scene, or a function that takes the parameters and returns a scene.
-        parameters: dict from parameters to lists of values. A tuple (low, high) is a range for random values, which
-            requires ``num_samples``.
+        parameters: parameter -> list of values, or a tuple (low, high) for random values from this range. Ranges
+            require ``num_samples``.
         signals: names or wildcards of signals. Default: the signals of the scene's plots.
         num_samples: number of random points. By default, all combinations run.
         seed: seed of the random points.
@@ -132,7 +132,7 @@ def run_sweep(
     ray: str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Any:
-    """Run the given points, see :func:`sweep`. The ".part" folder stores ``name`` to recognize the scene."""
+    """Run the given points, see :func:`sweep`. ``name`` identifies the scene in the ".part" folder."""
     validate.count("sweep", "together", together)
     if progress is not None and not callable(progress):
         raise validate.fail("sweep", f"progress = {progress!r} is not a function", "give a function of two numbers")

@@ -23,7 +23,7 @@ def build(
     """Build the scene.
 
     Args:
-        levels: number of levels, equal to the number of card pairs in the lowest level, 1 to 10.
+        levels: number of levels, 1 to 10. The lowest level has ``levels`` card pairs.
         angle: angle of the cards from the vertical, deg, 5 to 30. Pairs of cards stand if ``friction`` is at least
             tan(angle) / 2.
         friction: coefficient of sliding friction, 0 or more.

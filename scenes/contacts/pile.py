@@ -1,4 +1,4 @@
-"""Boxes and balls drop into a walled pit and come to rest in a pile."""
+"""Boxes and balls fall into a pit and come to rest in a pile."""
 
 from __future__ import annotations
 

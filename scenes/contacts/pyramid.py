@@ -23,7 +23,7 @@ def build(
     """Build the scene.
 
     Args:
-        height: number of rows, equal to the number of boxes in the lowest row, 1 to 100.
+        height: number of rows, 1 to 100. The lowest row has ``height`` boxes.
         size: edge length of a box, m, above 0.
         space: gap between the boxes of a row, as a fraction of the edge length, 0 to below 0.5.
         friction: coefficient of sliding friction, 0 or more.

@@ -1,6 +1,6 @@
 """A rattleback that spins against its preferred direction starts to rock, stops, and then reverses its spin.
 
-Reference case D11 in ``tests/reference/multibody`` (Kane and Levinson 1982).
+The scene is reference case D11 in ``tests/reference/multibody`` (Kane and Levinson 1982).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def build(
 
 
 def _contact_arm(rotation: tuple[float, float, float, float]) -> tuple[np.ndarray, gpusim.Transform]:
-    """Return the vector (world axes) from the center of mass to the contact point, and the initial pose."""
+    """Return the vector from the center of mass to the contact point (world axes), and the initial pose."""
     frame = gpusim.Transform((0.0, 0.0, 0.0), rotation)
     down = frame.inverse().rotate(np.array([0.0, 0.0, -1.0]))
     lowest = SEMI_AXES**2 * down / np.linalg.norm(SEMI_AXES * down) + np.array([0.0, 0.0, HEIGHT])

@@ -1,7 +1,7 @@
-"""A block on an incline sticks below the friction angle and slides above it.
+"""A block on an incline sticks below the friction angle and slides above the friction angle.
 
-Reference case D02 in ``tests/reference/multibody``. At 30 degrees, the block slides with friction 0.5 and sticks with
-friction 0.6.
+The scene is reference case D02 in ``tests/reference/multibody``. At 30 degrees, the block slides with friction 0.5 and
+sticks with friction 0.6.
 """
 
 from __future__ import annotations

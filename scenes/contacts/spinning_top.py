@@ -1,6 +1,7 @@
-"""A heavy top spins, precesses and nutates on its tip, or a free body flips (Dzhanibekov).
+"""A heavy top spins, precesses and nutates on its tip, or a free body flips (Dzhanibekov effect).
 
-Reference cases C03 (Lagrange top) and, with ``free=true``, C01 (free body) in ``tests/reference/multibody``.
+The scene is reference case C03 (Lagrange top) in ``tests/reference/multibody``. With ``free=true``, it is case C01
+(free body).
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ def build(
     """Build the scene.
 
     Args:
-        free: if True, use a body without gravity, with principal moments 1, 2, 3 kg m2, instead of a disc on a tip.
-        spin: rate about the disc's axis (default 100), or about a free body's intermediate principal axis (default 5),
-            rad/s.
+        free: True for a free body without gravity (principal moments 1, 2, 3 kg m2). False for a disc on a tip.
+        spin: initial rate, rad/s, about the disc's axis (default 100) or a free body's intermediate principal axis
+            (default 5).
         tilt: angle of the disc's axis from the vertical, rad. Not used with ``free``.
         mass: mass of the body, kg, above 0.
         radius: radius of the disc, m, above 0. Not used with ``free``.

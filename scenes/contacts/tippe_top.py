@@ -1,6 +1,6 @@
 """A tippe top (ball with a low center of mass) turns over and spins upside down.
 
-Reference case D12 in ``tests/reference/multibody``.
+The scene is reference case D12 in ``tests/reference/multibody``.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ MOTORS = {
 
 @dataclass(frozen=True)
 class Link:
-    """Body, and the hinge to its parent. Gains are in N m/rad and N m s/rad at the joint."""
+    """A body of the robot, and the hinge to its parent body. Gains at the joint are in N m/rad and N m s/rad."""
 
     name: str
     parent: str
@@ -145,7 +145,7 @@ def standing(bend: float = 0.35) -> tuple[Posture, Transform]:
 
 
 def balanced(posture: Posture) -> tuple[Posture, Transform]:
-    """Return a posture and pelvis pose with leaning legs, so that the center of mass is above the soles."""
+    """Return a posture and a pelvis pose in which the legs lean, so that the center of mass is above the soles."""
     posture = dict(posture)
     for _ in range(30):
         at = poses(posture, Transform())
@@ -206,7 +206,7 @@ DRIVE = "max(-1, min(1, (kp * (wanted - q) - kd * rate + effort) / stall + rate 
 def add_joint_control(d: Any, desired: str, effort: str | None = None) -> None:
     """Add the joint control, which computes the motor voltages.
 
-    The block with the name ``desired`` outputs the desired joint angles (26,) for a PD law. The block with the name
+    ``desired`` and ``effort`` are names of blocks. ``desired`` outputs the desired joint angles (26,) for a PD law, and
     ``effort`` outputs feedforward torques.
     """
     d.add("signal", "q", signal=[f"joint.{name}.position" for name in NAMES])

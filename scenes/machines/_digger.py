@@ -32,7 +32,7 @@ ROAD = (-0.6, -0.3, 0.0, 0.3, 0.6)
 
 @dataclass(frozen=True)
 class Excavator:
-    """Result of add_excavator: arm (for analytic calculations), swing, tracks, and body indices of the stones."""
+    """Result of ``add_excavator``: arm (for analytic calculations), swing, tracks, and body indices of the stones."""
 
     arm: m.BoomArm
     swing: m.Swing
@@ -136,7 +136,7 @@ def _add_bucket_plates(b: gpusim.ModelBuilder, bucket: int) -> None:
 
 
 def _add_trench(b: gpusim.ModelBuilder, stones: int) -> tuple[int, ...]:
-    """Add four banks, and round stones in layers between them."""
+    """Add the four banks of a trench, and layers of round stones in the trench."""
     start, end, half, height = TRENCH
     bank = 0.5 * height
     middle, length = 0.5 * (start + end), 0.5 * (end - start)

@@ -34,7 +34,7 @@ def krt_control(
         full_speed: speed at drive command 1 (m/s).
         has_speed_control: True if the drive contains a speed controller.
         wheelbase: wheelbase of the robot (m).
-        angles: ascending steering angles of the bicycle model's front wheel (rad).
+        angles: table of steering angles of the bicycle model's front wheel (rad), in ascending order.
         travels: travel of the steering rack for each of the ``angles`` (m).
         brakes: names of the brake commands.
     """

@@ -1,4 +1,4 @@
-"""Shared blocks of the control diagrams of diggers: safety lever, levers, arm cylinders, swing, valves."""
+"""Blocks for control diagrams of diggers: safety lever, levers, arm cylinders, swing, valves."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def add_safety(d: Diagram, key: str = "Q") -> None:
 
 
 def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain: float = 1.0) -> str:
-    """Add an input from -1 to 1 (right and forward positive). The input is active if the switch ``enable`` is on.
+    """Add a lever input from -1 to 1 (right and forward positive), which works only if the switch ``enable`` is on.
 
-    Return the name of the block whose output is the rate-limited lever value times ``gain``.
+    Return the name of a block. Its output is the rate-limited lever value times ``gain``.
     """
     d.add("input", name, keys=keys, axis=axis, dead_zone=DEAD_ZONE, curve=CURVE, unit="-")
     switch = d.add("switch", f"{name}_on")
@@ -31,7 +31,7 @@ def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain
 
 
 def add_cylinder(d: Diagram, source: str, command: str, stroke: float, overlap: float) -> None:
-    """Add the valve command of ``<command>_cylinder``. The command decreases near both ends of the stroke."""
+    """Add the valve command of ``<command>_cylinder``. The command is reduced near both ends of the stroke."""
     text = (
         "max(min(u, max(min((high - x) / band, 1), 0)), -max(min((x - low) / band, 1), 0))"
         .replace("high", repr(stroke - MARGIN)).replace("low", repr(MARGIN)).replace("band", repr(BAND))
@@ -51,7 +51,7 @@ def add_valve(d: Diagram, source: str, command: str, overlap: float) -> None:
 
 
 def add_swing(d: Diagram, source: str, overlap: float) -> None:
-    """Add the swing's valve command and brake command. The brake engages some time after ``source`` becomes zero."""
+    """Add the swing's valve command and brake command. The brake engages with a delay after ``source`` becomes zero."""
     add_valve(d, source, "swing", overlap)
     d.connect(source, d.add("compare", "swing_moves", sign="!=", value=0.0)["a"])
     d.connect("swing_moves", d.add("logic", "swing_rests", operation="not"))

@@ -34,7 +34,7 @@ HOOK = (0.3, 0.05)
 
 @dataclass(frozen=True)
 class Rescuer:
-    """Result of add_rescuer: tracks, outriggers, swing and arm (for analytic calculations)."""
+    """Result of ``add_rescuer``: tracks, outriggers, swing, and arm (for analytic calculations)."""
 
     tracks: dict[str, m.Track]
     legs: dict[str, m.Outrigger]

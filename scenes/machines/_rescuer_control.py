@@ -61,7 +61,7 @@ def _add_outriggers(d: Diagram, legs: Sequence[str], travel: float) -> None:
 
 
 def _add_tracks(d: Diagram, drives: Mapping[str, Sequence[str]], sprocket_ratio: float) -> None:
-    """Add the track commands: sum and difference of two inputs."""
+    """Add the track commands, which are the sum and the difference of two inputs."""
     add_lever(d, "ahead", ("DOWN", "UP"))
     add_lever(d, "aside", ("LEFT", "RIGHT"))
     for side, sign in (("left", "+"), ("right", "-")):

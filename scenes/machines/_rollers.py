@@ -1,4 +1,4 @@
-"""Shared functions of the vehicles with omni and mecanum wheels: platform, wheels, drives and commands."""
+"""Functions for vehicles with omni or mecanum wheels: platform, wheels, drives and commands."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def require_rollers(scene: str, rollers: int) -> None:
 
 
 def platform(size: tuple[float, float, float], mass: float, friction: float) -> tuple[gpusim.ModelBuilder, int]:
-    """Return a builder with a ground and a platform (center at axle height), and the platform's index."""
+    """Return a builder with a ground and a platform, and the platform's body index. The center is at axle height."""
     b = gpusim.ModelBuilder(gravity=(0.0, 0.0, -9.81))
     b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="ground")
     body = b.add_body(mass, box_inertia(mass, size), xform=gpusim.Transform((0, 0, RADIUS + LIFT)), label="platform")
@@ -89,7 +89,7 @@ def add_wheels(
 def add_drives(b: gpusim.ModelBuilder, wheels: Sequence[OmniWheel], drive: Drive, max_speed: float) -> None:
     """Add the chosen drives: velocity servos for the platform, or DC motors or torque motors for the wheels.
 
-    Servos accept commands up to ``max_speed`` times the maximum velocities in MOTIONS.
+    The commands of servos are limited to ``max_speed`` times the maximum velocities in ``MOTIONS``.
     """
     tendons = add_omni_drive(b, wheels)
     if drive == "speeds":
@@ -143,7 +143,7 @@ def plots(count: int) -> list[Plot]:
 
 
 def around(count: int, distance: float) -> list[gpusim.Transform]:
-    """Return the frames of wheels on a circle, which roll along the circle. The first wheel is on the left."""
+    """Return the frames of wheels that roll along a circle around the platform. The first wheel is on the left."""
     frames = []
     for k in range(count):
         angle = 0.5 * math.pi + 2.0 * math.pi * k / count
@@ -153,7 +153,7 @@ def around(count: int, distance: float) -> list[gpusim.Transform]:
 
 
 def checks(tolerance: float) -> list[Check]:
-    """Return checks of a platform, which must stop within ``tolerance`` (m) of the path's end."""
+    """Return the checks of a platform. It must stop within ``tolerance`` (m) of the path's end."""
 
     def arrives(run: Recording) -> bool:
         position = run["body.platform.position"][:, 0, :2]
@@ -163,7 +163,7 @@ def checks(tolerance: float) -> list[Check]:
         return near(run["body.platform.position"][:, :, 2], RADIUS, 1e-4)
 
     def moves_aside(run: Recording) -> bool:
-        """Check the mean sideways velocity and the mean yaw rate."""
+        """Check the mean sideways velocity and the mean yaw rate of the platform."""
         t = (run["time"] > 3.0) & (run["time"] < 4.4)
         lateral = np.mean(run["body.platform.linear_velocity"][t, 0, 1])
         return near(lateral, 0.5, 0.01) and near(np.mean(run["body.platform.angular_velocity"][t, 0, 2]), 0.0, 0.01)

@@ -5,8 +5,8 @@ The error of the divergent component of motion (DCM, Hof 2008, Takenaka 2009) is
     e = (x - x_plan) + (v - v_plan)/w
 
 The control shifts the desired zero-moment point (ZMP) by ``GAIN`` e. x and v are the position and velocity of the
-pelvis, which approximates the center of mass. w is the frequency of the pendulum. Joint efforts balance the ground
-force on each foot and the weight of the legs. PD laws correct the remaining error.
+pelvis, which approximates the center of mass. w is the natural frequency of the inverted pendulum. Feedforward joint
+efforts balance the ground force on each foot and the weight of the legs. PD laws correct the remaining error.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _add_zmp(d: Diagram, frequency: float) -> None:
 
 
 def _add_frames(d: Diagram) -> None:
-    """Convert the desired ZMP, the ground force and the soles to an upright frame at the pelvis."""
+    """Convert the desired ZMP, the ground force and the sole positions to an upright frame at the pelvis."""
     d.add("constant", "flat", value=[0.0, 0.0])
     _formula(d, "yaw_sin", "sin(0.5 * yaw)")
     _formula(d, "yaw_cos", "cos(0.5 * yaw)")
@@ -181,7 +181,7 @@ def _add_frames(d: Diagram) -> None:
 
 
 def _add_wrench(d: Diagram) -> None:
-    """Add the ground's wrench about the center of the supporting soles, and each sole's fraction of the wrench."""
+    """Add the ground reaction wrench about the center of the supporting soles, and each sole's share of the wrench."""
     d.add("sum", "apart", signs="+-").wire("l_spot", "r_spot")
     d.add("sum", "over", signs="+-").wire("near_spot", "r_spot")
     for name, a in (("along", "over"), ("square", "apart")):
@@ -202,7 +202,7 @@ def _add_wrench(d: Diagram) -> None:
 
 
 def _add_landing(d: Diagram, side: str) -> None:
-    """Add the target of a foot: planned position, shifted by the robot's position error and DCM error."""
+    """Add the target position of a foot: the planned position plus the robot's position error and DCM error."""
     other = "r" if side == "l" else "l"
     d.add("delay", f"{side}_last", samples=1)
     text = "astray if free else (0 if bears and not other else last)"

@@ -4,10 +4,10 @@ The center of mass c, at the constant height z above the sole, moves as a linear
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-p is the zero-moment point and g is the gravity (Kajita and Tani 1991). On a time grid, finite differences turn this
-equation into a tridiagonal system. A few iterations correct p for the masses of the swinging legs.
+p is the zero-moment point and g is the gravity (Kajita and Tani 1991). Finite differences in time turn this equation
+into a tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
-All arrays are (samples, ...), SI units, in the world frame.
+All arrays are (samples, ...), in SI units and in the world frame.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Plan:
 
 
 def feet_at(middle: Footprint) -> dict[str, Footprint]:
-    """Return the footprints of feet that are next to each other, left and right of ``middle`` on the center line."""
+    """Return the footprints of two feet next to each other, left and right of ``middle`` on the center line."""
     return {side: middle.ahead(0.0, sign * SPACE, 0.0) for side, sign in SIDES}
 
 
@@ -191,7 +191,7 @@ def _supports(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the zero-moment point: on the sole in single support, moving to the next sole in double support."""
+    """Return the zero-moment point. In double support, it moves from one sole to the next."""
     at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
@@ -206,7 +206,7 @@ def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
 
 
 def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the ground height under the body: mean height of the two current footprints, with smooth transitions."""
+    """Return the ground height under the body: the smoothed mean height of the two current footprints."""
     level = np.zeros_like(time)
     for step in steps:
         phase = (time - step.begins) / (step.ends + pace.double - step.begins)
@@ -215,7 +215,7 @@ def _ground(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
 
 
 def _smooth(values: Array, width: float) -> Array:
-    """Return the moving average over a time ``width``, s."""
+    """Return the moving average over a time ``width`` (s)."""
     half = max(1, round(0.5 * width / GRID))
     padded = np.concatenate([np.full(half, values[0]), values, np.full(half, values[-1])])
     kernel = np.full(2 * half + 1, 1.0 / (2 * half + 1))
@@ -282,7 +282,7 @@ def leg_angles(pelvis: Array, sole: Array, sign: float) -> Array:
 
 
 def _centers(masses: _Masses, pelvis: Array, feet: dict[str, Array]) -> list[tuple[float, Array]]:
-    """Return pairs of a mass (kg) and its positions (samples, 3): the upper body, then the links of both legs."""
+    """Return pairs (mass (kg), positions (samples, 3)) of the upper body, then of the links of both legs."""
     body = _yawed(pelvis[:, 3])
     centers = [(masses.upper, pelvis[:, :3] + body @ masses.upper_com)]
     for side, sign in SIDES:

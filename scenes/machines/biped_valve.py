@@ -103,7 +103,7 @@ def build(
 
 @dataclass(frozen=True)
 class Times:
-    """Times of a run (s): intervals of constant speed (outward, return), start of the return motion, end of the run."""
+    """Times of a run (s): two intervals of constant wheel speed, start of the return motion, end of the run."""
 
     motions: tuple[tuple[float, float], tuple[float, float]]
     back: float
@@ -277,14 +277,14 @@ def _checks(turn: float, friction: float, radius: float) -> list[Check]:
 
 
 def off(run: Recording, turn: float) -> tuple[float, float]:
-    """Return two errors of the wheel angle (rad): just before the return motion, and at the end of the run."""
+    """Return the errors of the wheel angle (rad) just before the return motion and at the end of the run."""
     angle = run["joint.wheel.position"]
     before_return = at(run, "joint.wheel.position", Times.of(turn).back - 0.1)
     return float(np.abs(before_return - turn).max()), float(np.abs(angle[-1]).max())
 
 
 def push_off(run: Recording, turn: float, friction: float, radius: float) -> float:
-    """Return the maximum relative difference between a wrist's mean force along the rim and friction/(2 radius)."""
+    """Return the maximum relative error of a wrist's mean force along the rim (exact value: friction/(2 radius))."""
     expected, worst = math.copysign(friction / (2.0 * radius), turn), 0.0
     for (begin, end), sign in zip(Times.of(turn).motions, (1.0, -1.0), strict=True):
         during = (run["time"] > begin) & (run["time"] < end)

@@ -109,7 +109,7 @@ def build(
 
 
 def _joint_target_scene(friction: float) -> Scene:
-    """Return the scene in which commands set the target angles of the leg joints."""
+    """Return the scene for ``control="joints"``: commands set the target angles of the leg joints."""
     posture, pelvis = standing(STANDING_BEND)
     b = gpusim.ModelBuilder()
     b.add_shape_plane(-1, material=gpusim.Material(friction=friction), label="floor")
@@ -157,7 +157,7 @@ def walk(steps: int = 20, length: float = 0.15, turn: float = 60.0, board: float
 
 
 def _even(steps: int) -> int:
-    """Round up to an even number, since the left foot must land on the board."""
+    """Round up to an even number of steps, so that the left foot lands on the board."""
     return steps + steps % 2
 
 
@@ -267,7 +267,7 @@ def off_end(plan: Plan, run: Recording) -> float:
 
 
 def off_heading(plan: Plan, run: Recording) -> float:
-    """Return the error (rad) in the final direction of the line between the soles."""
+    """Return the error (rad) of the robot's final heading, from the line between the soles."""
     x, y = (run["site.l_sole.position"] - run["site.r_sole.position"])[-1, :, :2].T
     yaw = plan.pelvis[-1, 3]
     along = -np.sin(yaw) * x + np.cos(yaw) * y

@@ -1,4 +1,4 @@
-"""An excavator digs stones out of a trench, with all drives on one load-sensing pump.
+"""An excavator digs stones out of a trench. One load-sensing pump supplies all drives.
 
 The machine has 117 bodies, including two tracks with 42 shoes each.
 """
@@ -210,12 +210,12 @@ def _checks(machine: Excavator, stones: int) -> list[Check]:
         )
 
     def dumps(run: Recording) -> bool:
-        """Check that at the end, at least three stones are next to the trench."""
+        """Check that at least three stones are next to the trench at the end."""
         positions = np.stack([run[f"body.stone{k}.position"][-1] for k in range(stones)])
         return bool(np.all(np.sum(positions[..., 1] > 0.8, axis=0) >= 3))
 
     def calm(run: Recording) -> bool:
-        """Check that no body flies away: the kinetic energy stays below 2 kJ."""
+        """Check that the simulation is stable: the kinetic energy stays below 2 kJ."""
         energy = run["sim.kinetic_energy"]
         return bool(np.all((energy >= 0.0) & (energy < 2000.0)))
 

@@ -70,11 +70,11 @@ def build(
     """Build the scene. Commands are "drive", "steer", "turn" with "turn_clutch", and brakes such as "fl_brake".
 
     Args:
-        obstacle: obstacle under the left wheels: a kerb 0.3 m long, waves of 1 m length, or a step up.
+        obstacle: obstacle under the left wheels: a kerb of 0.3 m length, waves of 1 m length, or a step up.
         height: height of the obstacle, m, 0.01 to 0.15.
         speed: driving speed, m/s, -5.4 to 5.4.
-        turn: speed of the right wheels minus the mean speed, m/s, -5.4 to 5.4. With ``speed`` 0, ``turn`` rotates the
-            robot on the spot.
+        turn: speed of the right wheels relative to the mean speed, m/s, -5.4 to 5.4. With ``speed=0``, the robot
+            rotates on the spot.
         steer: steering angle of the bicycle model, rad, positive to the left.
         drive_mode: "motor" for a DC motor with voltage commands, or "speed" for a drive that controls the wheels' mean
             speed.
@@ -138,7 +138,7 @@ def build(
 def _driven(
     b: gpusim.ModelBuilder, rack: m.SteeringRack, corners: list[m.Suspension], drive_mode: str, braked: tuple[str, ...]
 ) -> Scene:
-    """Return the scene in which a driver crosses the obstacle."""
+    """Return the scene for ``control="diagram"``: a driver crosses the obstacle."""
     travels = np.linspace(-0.95 * RACK_TRAVEL, 0.95 * RACK_TRAVEL, 21)
     angles = [math.copysign(rack.steering_angle(corners, abs(x)), x) if x else 0.0 for x in travels.tolist()]
     rolling = RADIUS - 0.5 * axle_loads()[0] / RADIAL_STIFFNESS
@@ -187,7 +187,7 @@ def _droops(run: Recording, limits: dict[str, tuple[float, float]]) -> bool:
 
 
 def _cruises(run: Recording) -> bool:
-    """Check that the mean speed between 3 s and the release of the stick differs from the command by less than 3 %."""
+    """Check the mean speed between 3 s and the release of the stick, with a tolerance of 3 %."""
     steady = (run["time"] > 3.0) & (run["time"] < RELEASE_TIME)
     return bool(abs(run["diagram.driver.speed"][steady].mean() / asked_speed(STICK) - 1.0) < 0.03)
 

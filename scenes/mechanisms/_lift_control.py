@@ -19,7 +19,7 @@ MAX_ERROR, ERROR_TIME, MAX_PRESSURE_RATIO = 0.02, 0.3, 1.2
 def lift_control(
     stroke: float, position: float, speed: float, overlap: float, supply: float, pressure: float, stiffness: float
 ) -> Diagram:
-    """Return the control, with the inputs ``height`` (m), ``stop`` and ``confirm``.
+    """Return the control diagram with the inputs ``height`` (m), ``stop`` and ``confirm``.
 
     ``stop`` closes the valve and brakes the rod. ``confirm`` resets the alarms.
 
@@ -31,8 +31,8 @@ def lift_control(
         overlap: overlap of the spool, as a fraction of the spool's travel.
         supply: supply pressure (Pa).
         pressure: initial pressure in chamber A (Pa).
-        stiffness: pressure / load speed in an oscillation: sqrt(mass of the load * bulk modulus / volume of chamber A)
-            (Pa s/m).
+        stiffness: pressure amplitude / speed amplitude of an oscillating load (Pa s/m): sqrt(mass of the load * bulk
+            modulus / volume of chamber A).
     """
     d = Diagram("lift_control")
     d.add("input", "height", default=position, lower=0.0, upper=stroke, unit="m", keys=("S", "W"))

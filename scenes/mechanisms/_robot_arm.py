@@ -20,7 +20,7 @@ GEAR = 101.0
 
 @dataclass(frozen=True)
 class Motor:
-    """Catalog data of a motor: stall and continuous torque (N m), no-load speed (rad/s), two time constants (s)."""
+    """Catalog data of a motor: stall and continuous torque (N m), no-load speed (rad/s) and time constants (s)."""
 
     stall: float
     steady: float
@@ -37,8 +37,8 @@ SMALL = Motor(2.42, 0.177, 7580.0 * math.pi / 30.0, 4.67e-3, 0.0823e-3 / 0.299)
 class Link:
     """Link of the arm. The Denavit-Hartenberg frame of a link is at the joint to the next link.
 
-    ``a``, ``d`` (m) and ``alpha`` (rad) define the transform from the link's joint (the joint to the previous link) to
-    the link's frame. ``limit`` (N m) is the maximum effort of the link's joint. ``radius`` and ``length`` (m) are the
+    ``a``, ``d`` (m) and ``alpha`` (rad) define the pose of the link's frame relative to the link's joint (the joint to
+    the previous link). ``limit`` (N m) is the maximum effort of the link's joint. ``radius`` and ``length`` (m) are the
     size of the cylinder that defines the inertia. ``along`` is the index (0 to 2) of the cylinder's axis.
     """
 
@@ -88,7 +88,7 @@ GREY, BLUE, ORANGE = (0.62, 0.65, 0.68), (0.25, 0.5, 0.68), (0.95, 0.5, 0.1)
 
 
 def add_arm(b: ModelBuilder, posture: np.ndarray, load: float) -> None:
-    """Add the arm on the floor, with one motor per joint, a load of ``load`` kg in the tool, and the site ``tool``.
+    """Add the arm on the floor, with one motor per joint, a load of ``load`` kg at the tool, and the site ``tool``.
 
     Joints are ``pan``, ``lift``, ``elbow``, ``wrist1`` to ``wrist3``, with the manufacturer's zero positions.
     """

@@ -84,7 +84,7 @@ def arm_control(
     load: float,
     rate: float | None,
 ) -> Diagram:
-    """Return the arm's control.
+    """Return the arm's control diagram.
 
     The inputs are ``start`` (1: follow the path, 0: return home) and ``speed`` along the path (m/s).
 
@@ -111,7 +111,7 @@ def arm_control(
 
 
 def _add_progress(d: Diagram) -> None:
-    """Add blocks for the progress from home to the path (0 to 1), and for the distance traveled along the path."""
+    """Add blocks for the progress (0 to 1) from home to the path, and for the distance traveled along the path."""
     d.connect("start", d.add("compare", "goes", sign=">", value=0.5)["a"])
     d.connect("goes", d.add("point_to_point", "share", duration=APPROACH))
     d.add("expression", "wish", text="goes * done * speed", unit="m/s")

@@ -1,6 +1,6 @@
 """A hydraulic cylinder holds, raises and lowers a loaded boom (closed-center valve).
 
-Reference case 4 in ``tests/reference/hydraulics``, in the x-z plane.
+The scene is reference case 4 in ``tests/reference/hydraulics``. It moves in the x-z plane.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _holds(run: Recording) -> bool:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Check that piston position and boom angle satisfy the law of cosines."""
+    """Check that the piston position and the boom angle satisfy the law of cosines."""
     angle = run["joint.hinge.position"]
     square = ROD_PIN**2 + BASE_PIN[0] ** 2 + BASE_PIN[1] ** 2
     along = BASE_PIN[0] * np.cos(angle) + BASE_PIN[1] * np.sin(angle)

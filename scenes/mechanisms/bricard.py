@@ -1,7 +1,7 @@
 """Bricard's mechanism of five bars and six hinges has one redundant constraint and one degree of freedom.
 
-Reference case A04 in ``tests/reference/multibody`` (IFToMM benchmark). As in the published benchmark, gravity acts
-along -y.
+The scene is reference case A04 in ``tests/reference/multibody`` (IFToMM benchmark). As in the published benchmark,
+gravity acts along -y.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A chain of light links carries a heavy ball, or swings freely.
 
-With ``horizontal=False``, the scene is reference case B03 in ``tests/reference/multibody`` (mass ratio 1:1000, hanging
-at rest), in the x-z plane.
+With ``horizontal=False``, the scene is reference case B03 in ``tests/reference/multibody``, in the x-z plane. The chain
+hangs at rest. The mass ratio is 1:1000.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def build(
         link_length: length of a link, m, above 0.
         link_mass: mass of a link, kg, above 0.
         mass_ratio: mass of the ball divided by the mass of one link, 0 (no ball) or more.
-        horizontal: if True, the chain starts along x and swings down, else the chain hangs at rest.
+        horizontal: True if the chain starts along x and swings down, False if it hangs at rest.
         joint: "revolute" (planar) or "ball".
         damping: damping of every joint, N m s/rad.
     """
@@ -98,7 +98,7 @@ def _plots(links: int, joint: str, ball: bool) -> list[Plot]:
 def _swings_down(run: Recording, length: float, mass_fraction: float) -> bool:
     """Check the time at which the ball passes below the anchor.
 
-    A heavy ball keeps the chain straight, so that the chain swings down from horizontal like a rod.
+    A heavy ball keeps the chain straight. The chain then swings down from horizontal like a rod.
     """
     x = run["body.ball.position"][:, 0, 0]
     crossing = int(np.argmax(x < 0.0))

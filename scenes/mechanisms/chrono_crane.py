@@ -1,7 +1,7 @@
-"""Project Chrono's hydraulic crane: a cylinder swings a crane with a hanging ball.
+"""The hydraulic crane of Project Chrono: a cylinder swings a crane with a hanging ball.
 
-Reference case 5 in ``tests/reference/hydraulics``: the parameters and equations of Chrono's
-``demo_MBS_hydraulic_crane`` and its ChHydraulicActuator2, in the x-z plane.
+The scene is reference case 5 in ``tests/reference/hydraulics``, in the x-z plane. Parameters and equations are from
+Chrono's ``demo_MBS_hydraulic_crane`` and ChHydraulicActuator2.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _plots() -> list[Plot]:
 
 
 def _closes_the_triangle(run: Recording) -> bool:
-    """Check that the piston position agrees with the distance of the cylinder's pins at the crane's angle."""
+    """Check that the piston position agrees with the distance between the cylinder's pins at the crane's angle."""
     half, angle = 0.5 * CRANE_LENGTH, run["joint.hinge.position"]
     length = np.hypot(half * np.cos(angle) - GROUND_PIN[0], half * np.sin(angle) - GROUND_PIN[1])
     return near(run["cylinder.lift.position"], length - START_LENGTH, 1e-9)

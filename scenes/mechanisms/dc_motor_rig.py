@@ -1,6 +1,6 @@
 """A DC motor with a gearbox turns a loaded shaft.
 
-Reference cases 2a, 2b (constant load torque) and 2d (pendulum) in ``tests/reference/hydraulics``.
+The scene covers the reference cases 2a, 2b (constant load torque) and 2d (pendulum) in ``tests/reference/hydraulics``.
 """
 
 from __future__ import annotations

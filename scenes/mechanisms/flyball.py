@@ -1,6 +1,6 @@
-"""A stiff flyball governor: spinning arms lift a slider with stiff springs and dampers.
+"""A flyball governor with stiff springs and dampers. Spinning arms lift a slider.
 
-Reference case A05 in ``tests/reference/multibody`` (IFToMM benchmark).
+The scene is reference case A05 in ``tests/reference/multibody`` (IFToMM benchmark).
 """
 
 from __future__ import annotations

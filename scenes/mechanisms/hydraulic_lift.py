@@ -1,6 +1,7 @@
 """A hydraulic cylinder lifts a load to the upper end stop.
 
-Reference cases 1a, 1c and 1d in ``tests/reference/hydraulics`` (2023 VirSim paper, figures 3 and 4).
+The variants are the reference cases 1a, 1c and 1d in ``tests/reference/hydraulics`` (2023 VirSim paper, figures 3 and
+4).
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ _CYLINDER_FIELDS = (
 
 
 def _default(name: str) -> str:
-    """Return the default value of a parameter as text, followed by different default values of other variants."""
+    """Return a text with the default value of a parameter, and with other defaults of some variants."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -186,11 +187,11 @@ def build(
         tank_pressure: tank pressure, Pa.
         bulk_modulus: bulk modulus of the oil, Pa.
         overlap_supply: dead zone of the supply edges, as a fraction of the spool's travel.
-        overlap_drain: opening of the drain edges at rest, as a fraction of the spool's travel, negative for a closed
-            center.
+        overlap_drain: opening of the drain edges at rest, as a fraction of the spool's travel. It is negative for a
+            closed center.
         anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa), or 0 for no check valves.
-        coupling: coupling of piston and load: "implicit", or "papers" (substeps in which only the piston moves, as in
-            the 2023 paper).
+        coupling: coupling of piston and load: "implicit", or "papers". With "papers", only the piston moves in
+            substeps, as in the 2023 paper.
         control: "schedule": the variant's table gives the valve command. "diagram": a block diagram (_lift_control.py)
             computes the valve command, so that the load follows the input "height".
     """
@@ -226,7 +227,7 @@ def _flow_gain(lift: _Lift) -> float:
 
 
 def _by_diagram(lift: _Lift, coupling: Literal["implicit", "papers"]) -> Scene:
-    """Return the scene with a block diagram that moves the load up, then down."""
+    """Return the scene for ``control="diagram"``: a block diagram moves the load up, then down."""
     b, speed = _model(lift, coupling), full_speed(lift)
     volume = lift.volume_a + 0.5 * lift.stroke * lift.area_a
     stiffness = math.sqrt(lift.mass * lift.bulk_modulus / volume)

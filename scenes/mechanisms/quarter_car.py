@@ -1,6 +1,6 @@
 """A quarter car with spring and damper drives over a step in the road.
 
-Reference case 3b in ``tests/reference/hydraulics``. Positions are relative to the static equilibrium.
+The scene is reference case 3b in ``tests/reference/hydraulics``. Positions are relative to the static equilibrium.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def build(
     step_height: float = 0.05,
     step_time: float = 0.1,
 ) -> Scene:
-    """Build the scene, at rest in its static equilibrium.
+    """Build the scene. It starts in static equilibrium.
 
     Args:
         body_mass: sprung mass, kg, above 0.
@@ -101,7 +101,7 @@ def _add_mass(b: gpusim.ModelBuilder, label: str, mass: float, height: float) ->
 def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float], None]:
     """Return a schedule that writes the road's position.
 
-    The written position is the mean height of the road over one simulation step.
+    The position is the mean height of the road over one simulation step.
     """
     road = Schedule([(time, 0.0), (time, height)])
     last = 0.0
@@ -118,7 +118,7 @@ def _road_step(height: float, time: float) -> Callable[[gpusim.Simulation, float
 
 
 def _follows_the_closed_form(run: Recording) -> bool:
-    """Check the final spring forces, and that positions differ by at most 0.1 mm from the closed-form solution."""
+    """Check the final spring forces, and the positions against the closed-form solution (tolerance 0.1 mm)."""
     body, wheel, spring, damping, tire, tire_damping = 300.0, 40.0, 2e4, 1500.0, 2e5, 100.0
     pull = np.array([[-spring, spring, -damping, damping], [spring, -spring - tire, damping, -damping - tire_damping]])
     a = np.vstack([np.eye(2, 4, 2), pull / np.array([[body], [wheel]])])

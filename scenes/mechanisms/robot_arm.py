@@ -156,7 +156,7 @@ def _follows_whole_path(path: Path, end: float) -> Callable[[Recording], bool]:
 
 
 def _within_ratings(run: Recording) -> bool:
-    """Check that joint efforts, and the root mean square of each motor torque, are within their limits."""
+    """Check the limits of the joint efforts and of the RMS motor torques."""
     if not 0.2 < run["diagram.arm.use"].max() < 1.0:
         return False
     for link in LINKS:

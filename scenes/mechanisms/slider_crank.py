@@ -1,6 +1,6 @@
 """A slider-crank with a spring on its slider oscillates.
 
-Reference case E01 in ``tests/reference/multibody``, in the x-z plane.
+The scene is reference case E01 in ``tests/reference/multibody``. It moves in the x-z plane.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def build(
     crank_angle: float = math.pi / 3.0,
     crank_rate: float = 10.0,
 ) -> Scene:
-    """Build the scene. The frame of each link is at the link's first joint, with x along the link.
+    """Build the scene. The frame of each link is at the link's first joint. The x axis is along the link.
 
     Args:
         crank_length: length of the crank, m, above 0.
@@ -110,7 +110,7 @@ def _add_link(
     angle: float,
     rate: float,
 ) -> int:
-    """Add a thin rod, whose first end is at ``start`` (x, z) and moves at ``start_velocity``."""
+    """Add a thin rod. Its first end is at ``start`` (x, z) and moves with ``start_velocity``."""
     half = 0.5 * length
     vx = start_velocity[0] - half * rate * math.sin(angle)
     vz = start_velocity[1] + half * rate * math.cos(angle)

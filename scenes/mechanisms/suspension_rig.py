@@ -1,8 +1,8 @@
 """A suspension on a test rig settles and hits both end stops, then a shaker moves the wheel.
 
-The suspensions are from section 1 of the VirSim paper on wheels, figures 1 to 4: swing axle, trailing arm, double
-trailing arm, double wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. A pad, which slides
-on the shaker's plate, carries the wheel's center.
+The suspensions are from the VirSim paper on wheels (section 1, figures 1 to 4): swing axle, trailing arm, double
+trailing arm, double wishbone, sliding pillar, MacPherson strut. The chassis is on a vertical guide. A pad on the
+shaker's plate carries the wheel's center, and can slide on the plate.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def travel_of(run: Recording) -> np.ndarray:
 
 
 def _checks(rest_travel: float, low: float, high: float) -> list[Check]:
-    """Return checks of the wheel travel. The arguments are the expected values (m) at rest and at both end stops."""
+    """Return checks of the wheel travel. The arguments are the expected travels (m) at rest and at both end stops."""
 
     def settles(run: Recording) -> bool:
         late = (run["time"] > 2.0) & (run["time"] < PRESS_TIMES[0] - 0.05)

@@ -1,6 +1,7 @@
 """Accuracy limits of the simulator, by case and settings.
 
-Sources: ``tests/reference/multibody/README.md`` (column "our bar") and ``tests/reference/hydraulics/README.md``.
+Sources of the limits: ``tests/reference/multibody/README.md`` (column "our bar") and
+``tests/reference/hydraulics/README.md``.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def failures(result: Any, bar: Bar) -> list[str]:
 
 
 def order(steps: tuple[float, ...], errors: list[float]) -> float:
-    """Order of convergence: slope of log error over log step, least squares."""
+    """Order of convergence: least-squares slope of the log error over the log step size."""
     import numpy as np
 
     return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])

@@ -25,7 +25,7 @@ Errors = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def distance(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Euclidean distance row by row."""
+    """Euclidean distance of each row of ``found`` and ``expected``."""
     return np.linalg.norm(found - expected, axis=1)
 
 
@@ -34,7 +34,7 @@ def first_column(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 
 def wrapped_angle(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """Difference of angles, modulo a full turn."""
+    """Absolute difference of angles (rad), from 0 to pi."""
     difference = (found - expected)[:, 0]
     return np.abs((difference + np.pi) % (2.0 * np.pi) - np.pi)
 
@@ -49,7 +49,7 @@ def attitude(found: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Trajectory:
-    """A case whose output is compared with the reference at the reference's times.
+    """A case that compares its output with a reference trajectory at the times of the reference.
 
     Attributes:
         columns: names of the output columns in the reference's CSV.
@@ -57,9 +57,9 @@ class Trajectory:
         observe: function that reads the outputs.
         unit: unit of the error.
         errors: function that returns the errors of the outputs, per sample.
-        horizon: compared time, s. None means the whole file.
+        horizon: compared time (s), or None for the whole reference.
         conserves: whether the model keeps its energy.
-        steady: time spans (s) of the relative comparison.
+        steady: time spans (s) in which relative errors are compared.
     """
 
     columns: tuple[str, ...]
@@ -205,7 +205,7 @@ def _follow(case: Trajectory, setup: Setup, horizon: float | None, result: Resul
 
 
 def _steady_errors(case: Trajectory, found: np.ndarray, reference: Reference, rows: np.ndarray) -> dict[str, float]:
-    """Greatest relative error of every output after the first inside the steady spans."""
+    """Maximum relative error in the steady time spans of each output except the first."""
     times = reference.times[rows]
     inside = np.zeros(len(rows), dtype=bool)
     for start, stop in case.steady:

@@ -35,7 +35,7 @@ def _lifts(b: ModelBuilder, c: object, pump: int, masses: dict[str, float], **va
 
 
 def two_on_one_pump() -> tuple[ModelBuilder, Commands]:
-    """Two cylinders behind a pump with cut-off and a relief valve."""
+    """Two cylinders on a pump with pressure cut-off and a relief valve."""
     b = ModelBuilder()
     c = b.add_hydraulic_circuit(label="oil")
     pump = c.add_node(2e-3, label="pump")
@@ -102,7 +102,7 @@ def pulled_rod() -> tuple[ModelBuilder, Commands]:
 
 
 def motor_outruns_pump() -> tuple[ModelBuilder, Commands]:
-    """A heavy wheel swings and outruns the oil of its pump."""
+    """A heavy wheel on a hydraulic motor swings faster than the pump delivers oil."""
     b = ModelBuilder(gravity=(0, 0, 0))
     c = b.add_hydraulic_circuit(label="oil")
     line = c.add_node(2e-3, label="line")
@@ -118,7 +118,7 @@ CASES = {f.__name__: f for f in MADE}
 
 
 def reference(name: str) -> dict[str, np.ndarray]:
-    """Columns of a reference by name."""
+    """Columns of a reference solution by name."""
     path = REFERENCE / f"{name}.csv"
     header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
     return dict(zip(header, np.loadtxt(path, delimiter=",", skiprows=1).T, strict=True))

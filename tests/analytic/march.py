@@ -21,7 +21,7 @@ class March:
         found: the output at these samples, (len(rows), outputs).
         energy_error: greatest |E - E0| over the samples, J.
         joint_gap: greatest joint gap, m.
-        failure: why the world stopped, or an empty string.
+        failure: reason why the world failed, or an empty string.
     """
 
     rows: np.ndarray
@@ -51,7 +51,7 @@ def advance(sim: gpusim.Simulation, scene: Scene, steps: int) -> None:
 
 
 def sample_steps(times: np.ndarray, dt: float, limit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of ``times`` up to ``limit`` that are multiples of ``dt``, and the step number at each."""
+    """Indices of all ``times`` up to ``limit`` that are multiples of ``dt``, and their step numbers."""
     steps = np.rint(times / dt).astype(int)
     on_grid = (np.abs(steps * dt - times) < 1e-9) & (times <= limit + 1e-9)
     rows = np.flatnonzero(on_grid)

@@ -45,12 +45,12 @@ class Result:
         case: short name ("A01").
         unit: unit of the errors ("m" or "rad").
         max_error: greatest error of the output at the reference's times.
-        final_error: error at the last of these times.
+        final_error: error at the last time of the reference.
         energy_error: greatest |E - E0|, J. None if the case loses energy.
         joint_gap: greatest joint gap, m.
         wall_time: wall time of the run, s.
         finished: whether the world ran to the end.
-        failure: why it stopped.
+        failure: reason why the world failed.
         extra: other results by name.
     """
 
@@ -77,5 +77,5 @@ def read(sim: gpusim.Simulation, signal: str) -> np.ndarray:
 
 
 def total_energy(sim: gpusim.Simulation) -> float:
-    """Kinetic and potential energy (J) of world 0 at a synchronized time."""
+    """Kinetic plus potential energy (J) of world 0."""
     return float(read(sim, "sim.kinetic_energy") + read(sim, "sim.potential_energy"))

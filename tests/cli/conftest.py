@@ -37,7 +37,7 @@ SWINGING_ARM = """\
 
 @pytest.fixture
 def cli(pytestconfig: pytest.Config, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Runs one command line in this process: ``cli("run", "double_pendulum", "--dt", "0.01")``."""
+    """Function that runs a command line in this process: ``cli("run", "double_pendulum", "--dt", "0.01")``."""
     monkeypatch.setattr("typer.testing._get_command", COMMANDS, raising=False)
     runner = CliRunner()
     messages = pytestconfig.pluginmanager.get_plugin("messages")

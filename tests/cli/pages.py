@@ -22,12 +22,12 @@ def text_of(page: str) -> str:
 
 
 def python_blocks(page: str) -> list[str]:
-    """Blocks of Python, in order."""
+    """Python code blocks of a page, in order."""
     return [code for language, code in _BLOCK.findall(text_of(page)) if language == "python"]
 
 
 def yaml_blocks(page: str) -> list[str]:
-    """Blocks of YAML, in order."""
+    """YAML code blocks of a page, in order."""
     return [code for language, code in _BLOCK.findall(text_of(page)) if language == "yaml"]
 
 

@@ -1,4 +1,4 @@
-"""A world has the same bits alone, with other worlds, and with any launch."""
+"""The states of a world are bit-identical alone, with other worlds, and with any launch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Case = tuple[str, str, str]
 
 
 def cases(scenes: Iterable[str]) -> list[Case]:
-    """Return two combinations for each scene. Together they contain both number types and both solvers."""
+    """Return two cases for each scene. Both cases together cover both number types and both solvers."""
     return [(name, *COMBINATIONS[number]) for name in scenes for number in (FIRST[name], 3 - FIRST[name])]
 
 

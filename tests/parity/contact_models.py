@@ -36,7 +36,7 @@ def ball(restitution: float) -> Case:
 
 
 def slope(friction: float, **config: Any) -> Case:
-    """A box that lies on a slope of 0.4 rad and slides or sticks."""
+    """A box that slides or sticks on a slope of 0.4 rad."""
     b, m = ModelBuilder(), Material(friction=friction)
     _ground(b, m, 0.4)
     turn = _turn(1, 0.4)
@@ -47,7 +47,7 @@ def slope(friction: float, **config: Any) -> Case:
 
 
 def stack(count: int = 5, **config: Any) -> Case:
-    """Boxes on each other, slightly turned and overlapping."""
+    """A stack of slightly rotated boxes that overlap."""
     b, m = ModelBuilder(), Material(friction=0.6)
     _ground(b, m)
     for k in range(count):
@@ -187,7 +187,7 @@ def tires(**config: Any) -> Case:
 
 
 def cart(**config: Any) -> Case:
-    """A cart on four tires, one of them braked by the friction of its hinge."""
+    """A cart on four tires. The hinge of one wheel has friction, which brakes the wheel."""
     b = ModelBuilder()
     _ground(b, Material(friction=0.8), 0.05)
     frame = b.add_body(mass=40.0, inertia=(2.0, 4.0, 5.0), xform=Transform((0, 0, 0.2)), linear_velocity=(2.0, 0.1, 0))
@@ -270,7 +270,7 @@ def rock_mesh(seed: int, columns: int = 15, size: float = 3.0) -> tuple[np.ndarr
 
 
 def rocks(**config: Any) -> Case:
-    """A triangle mesh under a ball, a box, a cylinder and a tire, and a kinematic tray with a hull on it."""
+    """A ball, a box, a cylinder and a tire on a triangle mesh, and a hull on a kinematic tray."""
     b, m = ModelBuilder(), Material(friction=0.4, rolling_friction=0.002)
     b.add_shape_triangle_mesh(-1, rock_mesh(1), material=m)
     ball, box, roll, wheel, load = (

@@ -16,7 +16,12 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def octopod(
-    feet: str = "sphere", ground: bool = False, height: float = 0.55, bars: bool = False, keel: bool = False
+    feet: str = "sphere",
+    ground: bool = False,
+    height: float = 0.55,
+    bars: bool = False,
+    keel: bool = False,
+    held: bool = False,
 ) -> ModelBuilder:
     """Return a platform with eight legs. The hips have armature, limits or friction."""
     b = ModelBuilder()
@@ -28,6 +33,8 @@ def octopod(
     if ground:
         rail = Transform((0.0, 0.0, height))
         b.add_joint_prismatic(-1, hull, rail, Transform(), axis=(0, 0, 1), label="rail", damping=3.0)
+    if held:  # redundant: the rail already prevents the motion to the sides
+        b.add_joint_ball(-1, hull, Transform((0.0, 0.3, height - 0.002)), Transform((0.0, 0.3, 0.0)))
     for k in range(LEGS):
         angle = 2.0 * math.pi * (k + 0.1) / LEGS
         out, axis = np.array([math.cos(angle), math.sin(angle), 0.0]), (-math.sin(angle), math.cos(angle), 0.0)

@@ -25,7 +25,7 @@ def random_frame(rng: np.random.Generator) -> Transform:
 
 
 def locked_twice(seed: int) -> bool:
-    """Return whether a loop of the machine has redundant joints, so that impulses are ambiguous."""
+    """Return whether a loop of the machine has redundant joints, with ambiguous impulses."""
     return seed % 5 == 3
 
 
@@ -187,7 +187,7 @@ class _Maker:
             )
 
     def circuit(self) -> None:
-        """Cylinders and a motor on one pump: every kind of valve and edge."""
+        """A circuit of cylinders and a motor on one pump, with all types of valves and pipes."""
         rng, c = self.rng, self.b.add_hydraulic_circuit(label="oil")
         pump, line = c.add_node(5e-4, 4e6, label="line"), c.add_node(2e-4, label="port")
         control = "load_sensing" if self.seed % 8 == 2 else "pressure"
@@ -305,7 +305,7 @@ def machine_model(seed: int) -> Model:
 
 
 def scatter(sim: Simulation, seed: int) -> None:
-    """Scatter masses, gravity, damping, friction, actuator constants and commands over the worlds."""
+    """Set different masses, gravity, damping, friction, actuator constants and commands in each world."""
     rng, n = np.random.default_rng(seed), sim.num_worlds
     names = sim.signals()
     parts = {

@@ -1,6 +1,7 @@
 """Results of every stage, by the names of the kernels' arrays.
 
-``made(sim, stage)`` returns the results of the reference, ``written`` the arrays that the kernels write.
+``made(sim, stage)`` returns the results of the NumPy reference. ``written`` returns the names of the arrays that the
+kernels write.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
 
 
 def written(kernels: NativeBackend, stage: str) -> set[str]:
-    """Return the arrays that the phases of a stage write."""
+    """Return the names of the arrays that the kernels of a stage write."""
     names: set[str] = set()
     for phase in planned(kernels.plan.stages[stage], kernels.plan.sizes):
         names |= set(PHASES[phase].writes.split()) if phase in PHASES else set()

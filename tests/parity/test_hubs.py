@@ -66,6 +66,7 @@ def test_a_group_has_at_most_one_hub_and_the_ground_acts_only_on_it(
         {"feet": "box"},  # more contacts: sweeps
         {"bars": True},
         {"ground": True},
+        {"ground": True, "held": True},  # dependent rows, and a gap that the position correction closes
         {"height": 0.48},  # deep contacts are pushed out
         {"keel": True},  # the hub itself touches the ground
     ],

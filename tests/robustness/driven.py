@@ -122,7 +122,7 @@ def cylinder_into_stops_fast() -> ModelBuilder:
 
 @setup(5.0, begin=command(lift=1.0, lower=-1.0))
 def two_cylinders_fight() -> ModelBuilder:
-    """Two cylinders on one boom, one out and one in."""
+    """Two cylinders on one boom: one extends, the other retracts."""
     b = ModelBuilder(gravity=DOWN)
     body = _boom(b)
     _cylinder(b, body, (0.5, 0.0, 0.0), (1.5, 0.0, 0.2), 0.8, "lower")

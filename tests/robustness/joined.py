@@ -11,7 +11,7 @@ from tests.robustness.setups import DOWN, HINGE, NONE, Vector, chain, command, f
 
 @setup(10.0, gap=inf)
 def loop_cannot_close() -> ModelBuilder:
-    """Three links of 1 m in all between pins 1.5 m apart."""
+    """Three links with a total length of 1 m between pins 1.5 m apart."""
     b = ModelBuilder(gravity=DOWN)
     last = chain(b, 3, length=1.0 / 3.0)[-1]
     b.add_joint_ball(-1, last, Transform((1.5, 0.0, 2.0)), Transform((1.0 / 6.0, 0.0, 0.0)))
@@ -20,7 +20,7 @@ def loop_cannot_close() -> ModelBuilder:
 
 @setup(2.0, gap=inf, end_speed=0.1)
 def two_welds_disagree() -> ModelBuilder:
-    """A body welded to two places 0.2 m apart."""
+    """A body welded to the world at two points 0.2 m apart."""
     b = ModelBuilder(gravity=DOWN)
     body = free(b, (0.0, 0.0, 1.0))
     for x in (-0.1, 0.1):
@@ -56,7 +56,7 @@ def gears_contradict() -> ModelBuilder:
 
 @setup(1.0, end_speed=1e-3)
 def mimic_limits_contradict() -> ModelBuilder:
-    """A follower at twice its leader's angle. Drives push both against limits that contradict each other."""
+    """A mimic joint at twice the angle of its leader. The limits of both joints contradict each other."""
     b = ModelBuilder(gravity=DOWN)
     first = b.add_joint_revolute(-1, free(b, (0, 0, 1)), Transform((0, 0, 1)), axis=HINGE, limit_lower=0.5)
     second = b.add_joint_revolute(-1, free(b, (1, 0, 1)), Transform((1, 0, 1)), axis=HINGE, limit_upper=0.2)
@@ -66,7 +66,7 @@ def mimic_limits_contradict() -> ModelBuilder:
 
 @setup(5.0)
 def gear_servos_fight() -> ModelBuilder:
-    """Two arms geared one to one, whose stiff servos want opposite angles."""
+    """Two arms with a gear ratio of 1. Their stiff servos have opposite targets."""
     b = ModelBuilder(gravity=DOWN)
     joints = []
     for x in (0.0, 1.0):
@@ -117,7 +117,7 @@ def mass_ratio_light_end() -> ModelBuilder:
 
 @setup(10.0, seconds=1.5)
 def mass_ratio_rope_bridge() -> ModelBuilder:
-    """Links of 1 kg between two pins carry ten tons in their middle."""
+    """A chain of 1 kg links between two pins carries ten tons in the middle."""
     b = ModelBuilder(gravity=DOWN)
     masses = [1.0] * 5 + [1e4] + [1.0] * 5
     last = chain(b, 11, masses=masses)[-1]
@@ -134,7 +134,7 @@ def gravity_1000_chain() -> ModelBuilder:
 
 @setup(5.0)
 def gimbal_lock() -> ModelBuilder:
-    """Three hinges across each other, the first and the last parallel, pushed about the lost axis."""
+    """Three hinges in gimbal lock: the first and the last are parallel, and a torque acts about the lost axis."""
     return _gimbal(0.01)
 
 
@@ -171,7 +171,7 @@ def heavy_load_light_arm() -> ModelBuilder:
 
 @setup(25.0)
 def rope_snaps_tight() -> ModelBuilder:
-    """A body of 1 kg on a slack rope falls 1 m and pulls one of 100 kg on another rope."""
+    """A body of 1 kg on a slack rope falls 1 m, and then pulls a body of 100 kg on another rope."""
     b = ModelBuilder(gravity=DOWN)
     heavy = free(b, (0.0, 0.0, 2.0), 100.0, 1.0)
     light = free(b, (0.3, 0.0, 2.0), 1.0, 0.01, linear_velocity=(15.0, 0.0, 0.0))
@@ -182,7 +182,7 @@ def rope_snaps_tight() -> ModelBuilder:
 
 @setup(15.0, gap=inf)
 def rope_zero_length_start() -> ModelBuilder:
-    """A slack rope whose ends start at one point, and one of a micrometer."""
+    """A slack rope with both ends at one point, and a rope of 1 um."""
     b = ModelBuilder(gravity=DOWN)
     b.add_joint_distance(-1, free(b, (0.0, 0.0, 1.0)), Transform((0.0, 0.0, 1.0)), max_distance=0.5)
     b.add_joint_distance(-1, free(b, (1.0, 0.0, 1.0)), Transform((1.0, 0.0, 1.0)), max_distance=1e-6)
@@ -191,7 +191,7 @@ def rope_zero_length_start() -> ModelBuilder:
 
 @setup(15.0, gap=inf)
 def rod_zero_length_start() -> ModelBuilder:
-    """A rod of 0.3 m whose ends start at one point, so that it has no direction."""
+    """A rod of 0.3 m with both ends at one point, so that it has no direction."""
     b = ModelBuilder(gravity=DOWN)
     at = Transform((0.0, 0.0, 1.0))
     b.add_joint_distance(-1, free(b, (0.0, 0.0, 1.0)), at, min_distance=0.3, max_distance=0.3)
@@ -254,7 +254,7 @@ def force_1e9_on_chain() -> ModelBuilder:
 
 @setup(60.0)
 def limit_at_speed() -> ModelBuilder:
-    """Links that run into their limits at 100 rad/s."""
+    """Links that hit their limits at 100 rad/s."""
     b = ModelBuilder(gravity=DOWN)
     for k in range(2):
         moving = {"linear_velocity": (0.0, 0.0, -20.0), "angular_velocity": (0.0, 100.0, 0.0)}
@@ -284,19 +284,19 @@ def _past_limit(past: float) -> ModelBuilder:
 
 @setup(10.0)
 def limit_violated_at_start() -> ModelBuilder:
-    """Hinges that start 0.2 rad before their lower limit."""
+    """Hinges that start 0.2 rad below their lower limit."""
     return _past_limit(0.2)
 
 
 @setup(10.0)
 def limit_violated_far() -> ModelBuilder:
-    """Hinges that start 3 rad before their lower limit."""
+    """Hinges that start 3 rad below their lower limit."""
     return _past_limit(3.0)
 
 
 @setup(1.0, end_speed=1e-3, begin=command(motor=1.0))
 def locked_limits_motor() -> ModelBuilder:
-    """A strong motor on a hinge whose limits are one angle."""
+    """A strong motor on a hinge with equal lower and upper limits."""
     b = ModelBuilder(gravity=DOWN)
     body = free(b, (0.2, 0.0, 1.0))
     at, onto = Transform((0.0, 0.0, 1.0)), Transform((-0.2, 0.0, 0.0))

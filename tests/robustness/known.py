@@ -1,6 +1,6 @@
 """Known failures of the robustness tests, with their causes.
 
-A test fails if an entry passes, so that it gets removed.
+If a known failure passes, a test fails, so that the entry gets removed.
 """
 
 from __future__ import annotations

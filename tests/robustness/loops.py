@@ -123,7 +123,7 @@ def _four_bar(m: Machine, parent: int, at: Vector, size: float, mass: float, tou
 
 
 def _parallelogram(m: Machine, parent: int, at: Vector, size: float, mass: float, touches: bool) -> None:
-    """Add a bar on three or four equal links: all links but two are redundant."""
+    """Add a bar on two to four equal links. All links after the second are redundant."""
     (x, y, z), axis = at, AXES[0]
     tilt = m.rng.uniform(-1.2, 1.2)
     dx, dz = 0.5 * size * math.sin(tilt), 0.5 * size * math.cos(tilt)
@@ -185,7 +185,7 @@ def _six_bar(m: Machine, parent: int, at: Vector, size: float, mass: float, touc
 
 
 def run(seed: int, seconds: float = 1.0, backend: str = "native") -> str:
-    """Run a machine and return what is wrong with it, or nothing."""
+    """Run a machine, and return its failure or an empty string."""
     b, config, passive = make(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -211,7 +211,7 @@ def run(seed: int, seconds: float = 1.0, backend: str = "native") -> str:
 
 
 def main(count: int, first: int = 0) -> None:
-    """Run machines and print those that fail."""
+    """Run machines and print all failures."""
     failed = 0
     for seed in range(first, first + count):
         wrong = run(seed)

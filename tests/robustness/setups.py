@@ -63,7 +63,7 @@ def chain(
 ) -> list[int]:
     """Add links along x with hinges about y, 1 kg each.
 
-    Capsules if ``radius`` is given. Return the bodies.
+    With ``radius``, the links have capsules. Return the bodies.
     """
     bodies: list[int] = []
     for k in range(links):

@@ -10,7 +10,7 @@ from tests.robustness.setups import DOWN, NONE, Vector, ball, box, chain, comman
 
 
 def turned(place: Vector, axis: Vector, angle: float) -> Transform:
-    """Pose at ``place`` turned by ``angle`` (rad) about ``axis``."""
+    """Pose at ``place``, rotated by ``angle`` (rad) about ``axis``."""
     return Transform.from_axis_angle(place, axis, angle)
 
 
@@ -88,7 +88,7 @@ def selfoverlap_same_body_chain() -> ModelBuilder:
 
 @setup(8.0, overlap=0.05)
 def overlapping_hip() -> ModelBuilder:
-    """Torso and thigh overlap across a hip of three hinges with light bodies between them."""
+    """Torso and thigh overlap. Between them are three hinges with light bodies."""
     b = ground()
     parent = b.add_body(mass=8.0, inertia=(0.1,) * 3, xform=Transform((0.0, 0.0, 1.0)), label="torso")
     b.add_shape_capsule(parent, 0.1, 0.07)
@@ -119,7 +119,7 @@ def wedge_hammer() -> ModelBuilder:
 
 @setup(7.0, overlap=0.5)
 def mass_ratio_stack() -> ModelBuilder:
-    """A box of 10 t on one of 1 kg on one of 10 t."""
+    """A stack of boxes with 10 t, 1 kg and 10 t."""
     b = ground()
     for k, mass in enumerate((1e4, 1.0, 1e4)):
         box(b, (0.0, 0.0, 0.2 + 0.4 * k), (0.2, 0.2, 0.2), mass)
@@ -128,7 +128,7 @@ def mass_ratio_stack() -> ModelBuilder:
 
 @setup(60.0, overlap=1.0)
 def gravity_1000_pile() -> ModelBuilder:
-    """Boxes in a heap under 1000 m/s2."""
+    """A heap of boxes with a gravity of 1000 m/s2."""
     b = ground((0.0, 0.0, -1000.0))
     for k in range(6):
         box(b, (0.03 * (k % 2), 0.02 * (k % 3), 0.25 + 0.5 * k), (0.25, 0.25, 0.25))
@@ -256,7 +256,7 @@ def thin_rod_boxes() -> ModelBuilder:
 
 @setup(20.0, overlap=0.05)
 def thin_plate() -> ModelBuilder:
-    """Plates of 1 m and 2 mm, one on the other, a little tilted."""
+    """Slightly tilted plates on each other, 1 m wide and 2 mm thick."""
     b = ground()
     for k in range(3):
         body = b.add_body(xform=turned((0.0, 0.0, 0.3 + 0.2 * k), (1.0, 0.3, 0.0), 0.1))
@@ -275,7 +275,7 @@ def tiny_bodies() -> ModelBuilder:
 
 @setup(20.0, overlap=0.5)
 def huge_bodies() -> ModelBuilder:
-    """Cubes of 1 km and a million million kilograms, one on the other."""
+    """Cubes of 1 km and 1e12 kg on each other."""
     b = ground()
     for k in range(3):
         b.add_shape_box(b.add_body(xform=Transform((0.0, 0.0, 500.0 + 1001.0 * k))), (500.0,) * 3)
@@ -330,7 +330,7 @@ def restitution_1_pile() -> ModelBuilder:
 
 
 def _ragdoll(b: ModelBuilder, height: float, speed: float = 0.0) -> None:
-    """A torso with head, arms and legs of two links each, capsules on ball joints and hinges."""
+    """A person of capsules on ball joints and hinges. Arms and legs have two links each."""
     moving: Vector = (speed, 0.0, 0.0)
 
     def limb(place: Vector, half: float, mass: float) -> int:
@@ -363,7 +363,7 @@ def ragdoll_into_wall() -> ModelBuilder:
 
 @setup(20.0, gap=inf, overlap=inf)
 def ragdoll_in_press() -> ModelBuilder:
-    """A person lies on the ground under a plate that nothing stops."""
+    """A person on the ground under a kinematic plate that moves down."""
     b = ground()
     _ragdoll(b, 0.9)
     press = b.add_body(xform=Transform((0.0, 0.0, 1.8)), kinematic=True, linear_velocity=(0.0, 0.0, -1.0))

@@ -98,7 +98,7 @@ def under_way(name: str, backend: str, worlds: int, steps: int, **options: Any) 
 
 
 def digest(sim: gpusim.Simulation) -> str:
-    """Hash of all arrays of the state, the commands and the reports."""
+    """Hash of the state, the commands and the health report."""
     found = hashlib.sha256()
     for key, array in sorted(sim.state.variables().items()):
         found.update(key.encode() + np.ascontiguousarray(array).tobytes())
@@ -115,7 +115,7 @@ def continued(sim: gpusim.Simulation, name: str, steps: int) -> list[str]:
 
 
 def in_a_new_process(jobs: list[dict[str, Any]]) -> list[list[str]]:
-    """Let a new process load files and continue them. A job has ``path``, ``name``, ``steps`` and ``options``."""
+    """Continue checkpoints in a new process. A job has ``path``, ``name``, ``steps`` and ``options``."""
     command = [sys.executable, "-m", "tests.unit.checkpoint_runs"]
     done = subprocess.run(command, input=json.dumps(jobs), cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
-"""A stand-in for CuPy over host memory, for what the cuda backend does between launches.
+"""A replacement for CuPy on host memory, to test how the cuda backend copies and launches.
 
-It checks the order of copies and launches, not the GPU.
+The tests check the order of copies and launches without a GPU.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ class Event:
         self.seconds = time.perf_counter()
 
     def synchronize(self) -> None:
-        """Nothing runs on."""
+        """Do nothing, because all work is already done."""
 
 
 def get_elapsed_time(begin: Event, end: Event) -> float:

@@ -1,4 +1,4 @@
-"""A host of FMUs for the tests: FMPy's calls of FMI 3.0, by names of variables."""
+"""Host of FMUs for the tests. It calls FMI 3.0 with FMPy, by names of variables."""
 
 from __future__ import annotations
 

@@ -270,6 +270,18 @@ def test_native_compiles_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
 
 
 @needs_compiler
+def test_libraries_share_a_linked_unit(cache: Path) -> None:
+    half = "half.cu", {"half.cu": 'extern "C" double half(double x) { return FACTOR * x; }\n'}, {"FACTOR": "0.5"}
+    source = 'extern "C" double half(double);\nextern "C" double twice(double x) { return half(x) + OFFSET; }\n'
+    for offset in (1.0, 2.0):
+        library = build_native("k.cu", {"k.cu": source}, {"OFFSET": str(offset)}, [half])
+        assert result_of(library, 3.0) == 1.5 + offset
+    assert len(list(cache.rglob("half-*.o"))) == 1
+    library = build_native("k.cu", {"k.cu": source}, {"OFFSET": "1.0"}, [(*half[:2], {"FACTOR": "0.25"})])
+    assert result_of(library, 3.0) == 0.75 + 1.0
+
+
+@needs_compiler
 def test_native_builds_again_where_a_header_or_a_define_changed() -> None:
     library = build_native("twice.cu", CPU_KERNEL, OFFSET)
     header = CPU_KERNEL["part/scale.cuh"].replace("2.0", "4.0")

@@ -11,7 +11,7 @@ def usd(*prims: str, up: str = "Z", meters: float = 1.0, kilograms: float = 1.0,
 
 
 def prim(kind: str, name: str, *lines: str, apis: str = "", at=None, scale=None, turn=None) -> str:
-    """Return a prim with API schemas, a place, a scale and a quaternion (w, x, y, z)."""
+    """Return a prim with API schemas, position, scale and quaternion (w, x, y, z)."""
     schemas = ", ".join(f'"{api}"' for api in apis.split())
     head = f'def {kind} "{name}"' + (f"\n(\n prepend apiSchemas = [{schemas}]\n)" if apis else "")
     ops = [("translate", "double3", at), ("orient", "quatd", turn), ("scale", "double3", scale)]

@@ -20,7 +20,7 @@ _MARGIN = 0.02
 
 
 def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspect: float) -> PinholeCamera:
-    """Convert any kind of camera argument to a PinholeCamera.
+    """Convert a camera argument to a PinholeCamera.
 
     Args:
         stage: stage that the camera shows.
@@ -54,7 +54,7 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
 
 
 def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) -> PinholeCamera | Camera | str:
-    """Return the initial camera: the requested camera, or a view of everything.
+    """Return the initial camera: the requested camera, or the name of a view of everything.
 
     Args:
         camera: requested camera, or None for a view of everything. A view of everything replaces a scene's Camera if
@@ -69,14 +69,13 @@ def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) ->
 def above_ground(
     stage: Stage, poses: Poses, camera: PinholeCamera, before: PinholeCamera | None = None
 ) -> PinholeCamera:
-    """Return a camera that follows a body. Raise the camera if it is too low above a horizontal ground.
+    """Return the camera, raised if it is too close to a horizontal ground.
 
     Args:
         stage: stage with all drawn objects.
         poses: current poses.
-        camera: camera after it has moved with the body.
-        before: camera when it started to follow the body. If ``before`` was below the ground, the result may be as low
-            as ``before``.
+        camera: camera that follows a body, in its current pose.
+        before: camera at the start of following. The result may be as low as ``before``.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

@@ -1,4 +1,4 @@
-"""Cameras: a pinhole camera, and a camera that the mouse moves around a point (orbit camera).
+"""Pinhole camera, and a camera that the mouse moves around a point (orbit camera).
 
 The x axis of a camera points to the right, the y axis points up, and the z axis points backwards (towards the viewer).
 Lengths are in m, angles in rad.
@@ -39,7 +39,7 @@ class PinholeCamera:
     Attributes:
         position: position of the eye in the world frame (m).
         target: point at the center of the picture, in the world frame (m).
-        up: upward direction in the picture. If ``up`` is parallel to the view axis, the camera uses another direction.
+        up: upward direction in the picture. A direction parallel to the view axis is replaced.
         field_of_view: vertical field of view, from the lower to the upper edge (rad).
 
     Raises:
@@ -91,7 +91,7 @@ class PinholeCamera:
         return matrix
 
     def to_clip(self, aspect: float, near: float, far: float) -> Array:
-        """Return the matrix (4, 4) that converts positions (relative to the eye, world axes) to clip coordinates."""
+        """Return the matrix (4, 4) from positions relative to the eye, in world axes, to clip coordinates."""
         rotation = np.eye(4)
         rotation[:3, :3] = self.axes()
         return self.projection(aspect, near, far) @ rotation
@@ -135,7 +135,7 @@ def frame_bounds(
     field_of_view: float = FIELD_OF_VIEW,
     up: Vector | Array = _UP,
 ) -> PinholeCamera:
-    """Return a camera that shows the whole sphere, as large as possible.
+    """Return a camera in which a whole sphere is visible and as large as possible.
 
     Args:
         center: center of the sphere in the world frame (m).
@@ -166,7 +166,7 @@ def fitted(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera
 
 
 def closest(camera: PinholeCamera, points: Array, aspect: float) -> PinholeCamera:
-    """Return a copy of the camera, centered on ``points`` and as close as possible.
+    """Return a copy of the camera, centered on ``points`` (n, 3) and as close as possible.
 
     All points are visible, and the perspective distortion is small.
     """

@@ -2,7 +2,7 @@
 
 :class:`OffscreenContext` tries EGL devices first, then Mesa's surfaceless platform.
 
-This module selects EGL as PyOpenGL's platform. Import this module before any OpenGL module.
+This module selects EGL as PyOpenGL's platform, so import it before any OpenGL module.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class OffscreenContext:
         renderer_name: name of the renderer that OpenGL reports, e.g. "llvmpipe (LLVM 19.1.7, 256 bits)".
 
     Raises:
-        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process was forked after its parent had
+        ViewerError: EGL, a display or OpenGL 4.3 is not available, or the process is a fork of a process that has
             drawn.
     """
 

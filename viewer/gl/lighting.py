@@ -39,7 +39,7 @@ class ShadowView:
 
 
 def light_direction(up: Array) -> Array:
-    """Return the unit vector to the key light in the world frame.
+    """Return the unit vector to the viewer's key light in the world frame.
 
     The direction is fixed relative to ``up``.
     """
@@ -71,7 +71,7 @@ class Rig:
 
 
 def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
-    """Return the model's lights, those with shadows first. For several worlds, return no lights."""
+    """Return the model's lights, beginning with lights that cast shadows. For several worlds, return no lights."""
     lights = list(model.lights) if num_worlds == 1 else []
     return sorted(lights, key=lambda light: not light.shadow)
 
@@ -79,11 +79,11 @@ def model_lights(model: Model, num_worlds: int) -> list[LightSpec]:
 def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, eye: Array, up: Array) -> Rig:
     """Return the lights of a picture.
 
-    If the model's lights together are brighter than the viewer's key light, dim them.
+    The model's lights are dimmed to at most the brightness of the viewer's key light.
 
     Args:
         model: model with the bodies of the lights.
-        lights: lights from :func:`model_lights`. Without lights, the result is the viewer's key light.
+        lights: lights from :func:`model_lights`, or empty for the viewer's key light.
         poses: poses of the bodies.
         bounds: bounding sphere of all drawn objects, in the world frame.
         eye: position of the eye in the world frame (m). Light positions in the result are relative to the eye.
@@ -113,7 +113,7 @@ def rig_of(model: Model, lights: list[LightSpec], poses: Poses, bounds: Bounds, 
 
 
 def _exposure(lights: list[LightSpec], arms: Array) -> float:
-    """Return a factor <= 1 for the model's lights, so that together they are not brighter than the viewer's key light.
+    """Return a factor <= 1 that dims the model's lights to at most the brightness of the viewer's key light.
 
     Args:
         lights: lights of the model.
@@ -128,7 +128,7 @@ def _exposure(lights: list[LightSpec], arms: Array) -> float:
 
 
 def shadow_view(bounds: Bounds, to_light: Array, eye: Array, size: int) -> ShadowView:
-    """Return the light's view of a sphere that contains all shadow casters, for a square shadow map.
+    """Return the light's view of all objects that cast shadows, for a square shadow map.
 
     Args:
         bounds: bounding sphere of the objects that cast shadows, in the world frame.

@@ -124,7 +124,7 @@ class Buffer:
 
 
 def attribute(location: int, count: int, stride: int, offset: int, each_instance: bool, whole: bool = False) -> None:
-    """Describe a vertex attribute of the bound buffer: ``count`` components, float32 (int32 if ``whole``)."""
+    """Describe a vertex attribute of the bound buffer with ``count`` components of float32, or int32 if ``whole``."""
     GL.glEnableVertexAttribArray(location)
     where = ctypes.c_void_p(offset)
     if whole:
@@ -171,7 +171,7 @@ class Framebuffer:
     """Framebuffer with any number of color textures and an optional depth texture.
 
     Raises:
-        ViewerError: the driver cannot draw into the framebuffer, for example because memory is too small.
+        ViewerError: the driver cannot draw into the framebuffer, for example for lack of memory.
     """
 
     def __init__(self, width: int, height: int, colors: list[int], depth: int = 0, samples: int = 1) -> None:

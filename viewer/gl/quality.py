@@ -18,15 +18,15 @@ class Quality:
         samples: number of samples per pixel, for smooth edges.
         shadow_size: edge length of the shadow map, texels.
         shadow_taps: number of texture reads per shadow lookup, 4 or 9.
-        shadow_rings: number of additional rings of shadow lookups around a point, for wide soft edges.
+        shadow_rings: number of additional rings of shadow lookups, for wide soft shadow edges.
         shadow_radius: width of soft shadow edges, texels.
         shade_spokes: number of sample directions for the soft shade below bodies.
         fine_shine: True if surfaces mirror the sky.
-        triangles: approximate maximum number of triangles per frame. In large scenes, round shapes get fewer segments
-            to keep this limit.
+        triangles: approximate maximum number of triangles per frame. To stay below, round shapes get fewer segments in
+            large scenes.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances with ``samples`` per pixel. In scenes with more instances, each pixel has
-            one sample.
+        smoothed: maximum number of instances in a scene with ``samples`` samples per pixel. Larger scenes have one
+            sample per pixel.
     """
 
     name: str

@@ -209,8 +209,8 @@ class Renderer:
     def draw_sensors(self, view: View, target: Framebuffer) -> None:
         """Draw depth along the view axis (m) and body indices into ``target``.
 
-        Pixels without a hit have the depth inf. Pixels without a body have the index -1. Instances with an opacity
-        below 0.5 are invisible.
+        Pixels without an object have the depth inf. Pixels without a body have the index -1. Instances with an opacity
+        below 0.5 are ignored.
         """
         if self._sensors is None:
             self._sensors = Program("sensor.vert", "sensor.frag"), Program("sensor_ground.vert", "sensor.frag")
@@ -230,7 +230,7 @@ class Renderer:
                 self._draw_ground(ground, plane, view)
 
     def draw_instances(self) -> None:
-        """Draw all meshes with the current program. SceneBuffers lists the vertex attributes."""
+        """Draw all meshes with the current program. See :class:`SceneBuffers` for the vertex attributes."""
         self._buffers.draw()
 
     def _draw_shadow(self, view: View) -> ShadowView:
@@ -248,7 +248,7 @@ class Renderer:
         return shadow
 
     def _shadow_bounds(self, view: View) -> Bounds:
-        """Return a bounding sphere of all objects for the shadow map, or of the objects near the camera's target."""
+        """Return the sphere that the shadow map covers: all objects, or the region near the camera's target."""
         radius = 3.0 * view.camera.distance
         if view.bounds.radius <= radius:
             return view.bounds

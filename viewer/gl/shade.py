@@ -1,6 +1,6 @@
 """Soft shade below bodies on a level ground.
 
-A small texture (shade map) stores the fraction of the sky that bodies hide at each ground point.
+The shade map is a texture with the fraction of the sky that bodies hide at each ground point.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WIDER = 1.5
 
 
 class GroundShade:
-    """Shade map of one ground plane. Each ground point samples the height map in ``spokes`` directions.
+    """Shade map of one ground plane. ``spokes`` is the number of sample directions per ground point.
 
     All methods need a current OpenGL context.
     """
@@ -33,7 +33,7 @@ class GroundShade:
         self._empty = GL.glGenVertexArrays(1)
 
     def draw(self, buffers: SceneBuffers, bounds: Bounds, point: Array, axes: Array, eye: Array) -> Array:
-        """Draw the map.
+        """Draw the shade map.
 
         Args:
             buffers: buffers of the objects that hide the sky.
@@ -43,7 +43,7 @@ class GroundShade:
             eye: position of the eye (m). The positions in the buffers are relative to the eye.
 
         Returns:
-            Matrix (4, 4) from positions relative to the eye to the map's texture coordinates.
+            Matrix (4, 4) from positions relative to the eye to texture coordinates of the shade map.
         """
         half = _WIDER * bounds.radius
         local = axes.T @ (bounds.center - point)

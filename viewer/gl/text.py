@@ -24,14 +24,14 @@ def font_size(height: int) -> int:
 
 
 class GlyphAtlas:
-    """Image with glyphs of one font size. The atlas adds a glyph when a text uses it for the first time.
+    """Image with glyphs of one font size. The atlas adds glyphs at their first use.
 
     Args:
         size: font size (pixels).
 
     Attributes:
         ascent, descent: maximum height of letters above and below the base line (pixels).
-        image: coverage of each texel by letters, and by the halos of letters, uint8 (height, 512, 2).
+        image: uint8 (height, 512, 2): coverage of each texel by letters, and coverage by the halos of letters.
         version: counter of the changes of ``image``.
     """
 
@@ -58,10 +58,10 @@ class GlyphAtlas:
         return sum(self._glyphs[letter][3] for letter in text)
 
     def letters(self, text: str) -> Array:
-        """Return the rectangles of the letters in a line, int (n, 6), in pixels.
+        """Return the rectangles of n letters in a line, int (n, 6), in pixels.
 
-        The first columns are x and y relative to the start of the base line (y downward), width and height. The last
-        columns are x and y of the upper left corner in the atlas. Blanks have no rectangle.
+        Columns 0 to 3 are x, y, width and height. The origin is the start of the base line, and y points down. Columns
+        4 and 5 are x and y of the upper left corner in the atlas. Blanks have no rectangle.
         """
         self._add(text)
         rows, x = [], 0
@@ -118,7 +118,7 @@ def _font(size: int) -> Any:
 
 
 def _halo(ink: Array) -> Array:
-    """Return the pixel coverage of a letter's halo: the letter, widened by one pixel on all sides."""
+    """Return the pixel coverage of a letter's halo, which is the letter widened by one pixel on all sides."""
     padded = np.pad(ink.astype(float), 1)
     halo = ink.astype(float)
     rows, columns = ink.shape

@@ -1,4 +1,4 @@
-"""Values of all operator inputs, their sources, and the changes since the last step."""
+"""Values and sources of all operator inputs, and the changes since the last step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Channel:
     Attributes:
         input: the input's description.
         value: last value from a source, or the initial value.
-        source: last source of the input, or "" if the input follows the scene's schedule or has the initial value.
+        source: last source of the value, such as "keyboard". Empty if the input follows the scene's schedule or has the
+            initial value.
         released: True if the input was released since the last step.
     """
 
@@ -74,7 +75,7 @@ class Channels(Mapping[str, Channel]):
         self.changed.clear()
 
     def write_released(self, control: MutableMapping[str, Any]) -> None:
-        """Write the initial values of released inputs to ``control``. Call this before the schedule runs."""
+        """Write the initial values of released inputs to ``control``. Call this method before the schedule."""
         for name in self.changed:
             if self[name].released and name in control:
                 control[name] = self[name].value
@@ -82,14 +83,14 @@ class Channels(Mapping[str, Channel]):
     def write_changed(self, control: MutableMapping[str, Any], everything: bool) -> None:
         """Write the values that the operator's sources have set since the last step to ``control``.
 
-        With ``everything``, also write values that were set earlier, because a schedule may have overwritten them.
+        With ``everything``, also write earlier values again, which a schedule may have overwritten.
         """
         for name in self if everything else self.changed:
             if self[name].source and name in control:
                 control[name] = self[name].value
 
     def settle(self) -> None:
-        """Clear the list of changes. Call this after the changes have been written to the simulation."""
+        """Clear the list of changes, after the changes have been written to the simulation."""
         for name in self.changed:
             self[name].released = False
         self.changed.clear()

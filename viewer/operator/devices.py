@@ -54,7 +54,7 @@ class Devices:
         return True
 
     def let_go(self) -> None:
-        """Act as if the user had released all pressed keys."""
+        """Mark all keys as released."""
         self._keys.clear()
 
     def poll(
@@ -65,8 +65,8 @@ class Devices:
         Args:
             seconds: real time since the last call (s).
             value: function that returns an input's current value.
-            stop: function to call when the user presses the stop button. The function gets the name of the device, such
-                as "gamepad".
+            stop: function to call with the name of the device, such as "gamepad", when the user presses the stop
+                button.
         """
         state = self.gamepad.read() if self.gamepad is not None else None
         self.connected = state is not None

@@ -16,8 +16,9 @@ class GamepadState:
     """Pressed buttons and axis deflections.
 
     Attributes:
-        axes: deflections by name (:data:`AXES`, or ``axis_0``, ``axis_1``, ... for a joystick unknown to glfw).
-        buttons: names of the pressed buttons (:data:`BUTTONS`, or ``button_0`` and so on).
+        axes: deflections by name, see :data:`AXES`. Axes of joysticks that glfw does not know are ``axis_0``,
+            ``axis_1``, ...
+        buttons: names of the pressed buttons, see :data:`BUTTONS`, or ``button_0``, ``button_1``, ...
     """
 
     axes: Mapping[str, float] = field(default_factory=dict)
@@ -32,9 +33,9 @@ class Gamepad(Protocol):
 
 
 class GlfwGamepad:
-    """First gamepad that glfw finds. Without a gamepad, use the first joystick.
+    """First gamepad that glfw finds, or the first joystick without a gamepad.
 
-    Open a window before the first call of :meth:`read`, because windows initialize glfw.
+    Open a window, which initializes glfw, before the first call of :meth:`read`.
     """
 
     def __init__(self, glfw: Any = None) -> None:

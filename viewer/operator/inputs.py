@@ -28,12 +28,12 @@ class Input(UiHints):
         name: label of the command, as in ``sim.control[name]``, or name of an input that is not a command.
         initial: value before any source sets the input.
         doc: description in one line.
-        keys, axis: keys and gamepad axis that the model assigns to the input, with the names used in mapping files. For
-            a switch, ``axis`` is a button.
-        shaped: True if the model (not the viewer) applies dead zone and expo curve.
+        keys, axis: keys and gamepad axis that the model assigns to the input. The names are as in mapping files. For a
+            switch, ``axis`` is a button.
+        shaped: True if the model applies dead zone and expo curve, so the viewer must not apply them.
 
     Raises:
-        ModelError: the range is empty or not finite, or the initial or safe value is outside of the range.
+        ModelError: the range is empty or not finite, or the initial or safe value is out of range.
     """
 
     name: str = field(kw_only=True)
@@ -81,7 +81,7 @@ def stop_value(item: Input, sim: Simulation) -> Value:
 
 
 def command_inputs(model: Model) -> dict[str, Input]:
-    """Return the inputs of a model: commands in the order of the control columns, then inputs of diagrams.
+    """Return the inputs of a model: first all commands in the order of the control columns, then inputs of diagrams.
 
     Each actuator type declares the range and the unit of its commands.
     """

@@ -1,4 +1,4 @@
-"""Conversion of glfw key codes to the key names of mapping files, and of these names to the window's key names."""
+"""Conversion of glfw key codes to key names in mapping files, and to key names of the window."""
 
 from __future__ import annotations
 

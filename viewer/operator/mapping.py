@@ -1,4 +1,4 @@
-"""Mappings of keys, sticks and buttons to inputs. A mapping is built in, or is read from a file."""
+"""Mappings of keys, sticks and buttons to inputs, and mapping files."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ class Binding:
 
     Attributes:
         command: name of the input, or a pattern for several inputs, for example "*_brake".
-        keys: two keys, or one key for a switch. The first key acts like the stick to the left or back. The second key
-            acts like the stick to the right or forward.
+        keys: two keys, or one key for a switch. The first key acts like the stick to the left or back, and the second
+            key like the stick to the right or forward.
         axis: axis of the gamepad, for example "left_x".
         button: gamepad button that toggles a switch.
         mode: "spring", "rate" or "switch". With "spring", the deflection sets the value, and a release resets the
             value. With "rate", the deflection sets the rate of change, and a release keeps the value. The default mode
             depends on the input.
-        dead_zone: fraction of the stick's travel around the center that has no effect, 0 to 0.95.
+        dead_zone: fraction of the stick's travel without effect around the center, 0 to 0.95.
         expo: curve from 0 (linear) to 1 (cubic). A larger ``expo`` gives finer control near the center.
         scale: factor of the deflection of stick and keys, -1 to 1. A negative ``scale`` reverses the direction.
-        rate_limit: maximum rate of the output, in full deflections per second. inf (0 in a mapping file) means no
-            limit.
-        speed: rate of the value at full deflection in the mode "rate", as a fraction of the range per second.
+        rate_limit: maximum rate of the output, in full deflections per second. inf means no limit. In a mapping file, 0
+            means no limit.
+        speed: in the mode "rate", the rate of the value at full deflection, as a fraction of the range per second.
 
     Raises:
         ModelError: a value is invalid.

@@ -31,7 +31,7 @@ _MANY = 1 << 20
 
 
 class Operator:
-    """State of all operator inputs. Each input has the most recent value from panel, keyboard, gamepad or recording.
+    """State of all operator inputs. The most recent value from panel, keyboard, gamepad or recording is active.
 
     Without a value from the operator, an input follows the scene's schedule. Call :meth:`poll` once per frame. Before
     the simulation's steps, call :meth:`before_steps` instead of the schedule.
@@ -48,7 +48,7 @@ class Operator:
         devices: keyboard and gamepad.
         mapping: bindings of keys and sticks.
         stopped: True if the emergency stop is latched.
-        note: one line for the user about the last event, or empty.
+        note: message for the user about the last event, or empty.
         recorded: file of the last recording, or None before the first recording.
 
     Raises:
@@ -240,7 +240,7 @@ class Operator:
         return self.devices.key(name, down)
 
     def key_groups(self) -> list[KeyGroup]:
-        """Return the keys, sticks and buttons, with the names of the commands that they set."""
+        """Return help texts for keys, sticks and buttons, with the names of their commands."""
         keys = self._operator_keys.items()
         lines = [KeyLine(window_key(window_name(key), shift), what) for (key, shift), (what, _) in keys]
         pad = KeyLine(f"gamepad {self.mapping.stop_button}", lines[0].what)
@@ -254,7 +254,7 @@ class Operator:
         return {window_name(key) for key in driving | {key for key, _ in self._operator_keys}}
 
     def let_go(self) -> None:
-        """Act as if the user had released all keys, after the window has lost the keyboard focus."""
+        """Mark all keys as released, after the window has lost the keyboard focus."""
         self.devices.let_go()
 
     def poll(self, seconds: float) -> None:
@@ -267,7 +267,7 @@ class Operator:
             self.set(name, value, source)
 
     def free_steps(self) -> int:
-        """Return how many steps (at least 1) can run before a command may change."""
+        """Return the number of steps (at least 1) before the next possible change of a command."""
         if self.scheduled():
             return 1
         return max(1, self._player.wait()) if self._player is not None else _MANY
@@ -342,7 +342,7 @@ class Operator:
 
         Args:
             path: path of the file.
-            keep: True keeps an existing file and uses the next free name, e.g. drive-2.jsonl.
+            keep: with True, keep an existing file and use the next free name, e.g. drive-2.jsonl.
 
         Raises:
             ModelError: the file cannot be written at this path.
@@ -386,7 +386,7 @@ class Operator:
     def replay(self, source: str | os.PathLike[str] | OperatorRecording) -> None:
         """Replay a recording. Any operator input ends the replay.
 
-        Replays with the same simulation and initial state give bitwise identical results.
+        Replays with the same simulation and initial state give bit-identical results.
 
         Raises:
             ModelError: the file is invalid, or the recording does not match the simulation.

@@ -23,7 +23,7 @@ class LogWriter:
     Args:
         recording: recording that receives the changes.
         path: path of the file.
-        keep: True keeps an existing file and uses the next free name.
+        keep: with True, keep an existing file and use the next free name.
 
     Attributes:
         step: index of the next step, counted from the beginning of the recording.
@@ -41,7 +41,7 @@ class LogWriter:
         self._recording = recording
 
     def note(self, name: str, value: Value | None) -> None:
-        """Record a change of an input. The change takes effect in the next step."""
+        """Record a change of an input for the next step."""
         self._recording.note(self.step, name, value)
 
     def note_stop(self, stopped: bool) -> None:
@@ -103,7 +103,7 @@ class LogPlayer:
         return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
 
     def due_stop(self) -> bool | None:
-        """Return True if the emergency stop latches before the next step, False if it ends, None without a change."""
+        """Return True if the emergency stop starts before the next step, False if it ends, and None otherwise."""
         return self._recording.stops.get(self.step)
 
     def due(self) -> dict[str, Value | None]:

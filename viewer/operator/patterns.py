@@ -14,7 +14,7 @@ from gpusim.viewer.operator.mapping import SUFFIXES, Binding, InputMapping, boun
 
 @dataclass(frozen=True)
 class Lever:
-    """One axis of an excavator lever: excavator function, gamepad axis, keys and direction.
+    """One axis of an excavator lever, with its excavator function, gamepad axis, keys and direction.
 
     Positive swing commands rotate to the left (counterclockwise from above). All other positive commands extend a
     cylinder: boom up, stick in, bucket curl.
@@ -71,9 +71,9 @@ def choose_mapping(inputs: Mapping[str, Input], wish: str = "auto") -> InputMapp
 
     Args:
         inputs: all inputs of the simulation.
-        wish: "iso", "sae", "wheeled", a mapping file, or "auto". With "auto", excavators get the ISO pattern, and
-            models that drive and steer get "wheeled". With "auto", all other models get keys and sticks in the order of
-            the inputs.
+        wish: "iso", "sae", "wheeled", a mapping file, or "auto". "auto" selects "iso" for excavators and "wheeled" for
+            models that drive and steer. For all other models, "auto" assigns keys and sticks in the order of the
+            inputs.
 
     Raises:
         ModelError: the scene lacks commands of the pattern, or the file is invalid.
@@ -127,7 +127,7 @@ def _unused_parts(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list
 
 
 def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
-    """Return the mapping for the pattern ``wish``. For "auto", select a pattern that fits the model's commands."""
+    """Return the mapping for the pattern ``wish``, or for "auto", a pattern that fits the model's commands."""
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:

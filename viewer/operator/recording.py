@@ -1,4 +1,4 @@
-"""Operator recordings: JSON lines with all changes of inputs, and the steps of the changes.
+"""Operator recordings: JSON lines with all changes of inputs.
 
 The file has a header, one line for each step with changes, and an end line:
 
@@ -9,7 +9,7 @@ The file has a header, one line for each step with changes, and an end line:
     {"step": 990, "time": 0.99, "set": {"lift": 0.0}, "stop": true}    emergency stop; false: released
     {"step": 1500, "time": 1.5, "end": true}
 
-A value can be a list with one number for each world. Numbers have all digits, so a replay is bitwise identical.
+A value can be a list with one number for each world. Numbers have all digits, so a replay is bit-identical.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ Value = float | tuple[float, ...]
 
 @dataclass
 class OperatorRecording:
-    """Recorded changes of inputs, and the steps of the changes.
+    """Recorded changes of inputs.
 
     Attributes:
         inputs: names of all inputs.
         dt: step size of the simulation (s).
         scene, parameters: name and parameters of the recorded scene.
         time: simulation time at the beginning (s).
-        solver: precision and SolverConfig settings of the simulation, required for a bitwise identical replay.
+        solver: precision and SolverConfig settings of the simulation, which a bit-identical replay needs.
         changes: step index -> new values before the step. The value None releases the input.
         stops: step index -> True if the emergency stop is latched before the step, False if it is released.
         steps: length of the recording in steps.
@@ -134,7 +134,7 @@ def solver_of(sim: Simulation) -> dict[str, Any]:
 
 
 def next_free(base: str | os.PathLike[str]) -> Path:
-    """Return ``base`` if no recording exists, else NAME-N.jsonl. N is the highest existing number plus 1."""
+    """Return ``base`` if no recording exists, else NAME-N.jsonl. N is one more than the highest existing number."""
     path = Path(base)
     last = max((number for number, _ in _numbered(path)), default=0)
     return path if last == 0 else path.with_name(f"{path.stem}-{last + 1}{path.suffix}")
@@ -147,7 +147,7 @@ def newest(base: str | os.PathLike[str]) -> Path | None:
 
 
 def _numbered(path: Path) -> list[tuple[int, Path]]:
-    """Return (number, path) of ``path`` (number 1) and of each existing file NAME-2.jsonl, NAME-3.jsonl and so on."""
+    """Return (1, ``path``), and (N, path) for each existing file NAME-N.jsonl."""
     name = re.compile(re.escape(path.stem) + r"(?:-([1-9]\d*))?" + re.escape(path.suffix))
     try:
         files = list(path.parent.iterdir())

@@ -92,17 +92,17 @@ class Frame:
     def contacts(self) -> Contacts | None:
         """Contact points of the drawn worlds, or None without a simulation.
 
-        The first access in a frame runs a trial step.
+        The first access in a frame runs a trial step, which does not change the state.
         """
         return None if self.sim is None else self.sim.contacts(worlds=list(self.worlds))
 
     def column(self, world: Array) -> Array:
-        """Convert the simulation's world indices (n,) to indices in the list of drawn worlds."""
+        """Convert n world indices of the simulation (n,) to indices in the list of drawn worlds."""
         order = np.argsort(self.worlds)
         return np.asarray(order[np.searchsorted(np.asarray(self.worlds)[order], world)])
 
     def moved(self, point: Array, world: Array) -> Array:
-        """Convert points (n, 3) to drawn positions (m): add the grid offset of each point's world."""
+        """Convert points (n, 3) to drawn positions (m), by adding the grid offset of each point's world."""
         return np.asarray(point + self.stage.offsets[self.column(world)])
 
     @cached_property
@@ -132,7 +132,7 @@ _Made = TypeVar("_Made")
 
 
 def cached_by_stage(make: Callable[[Stage], _Made]) -> Callable[[Stage], _Made]:
-    """Cache the results of a function of a stage, with one result per stage."""
+    """Cache the result of a function for each stage."""
     made_by_stage: WeakKeyDictionary[Stage, _Made] = WeakKeyDictionary()
 
     def made(stage: Stage) -> _Made:
@@ -151,7 +151,7 @@ class Overlay(ABC):
         key: letter that toggles the overlay in a window.
         description: description in one line.
         needs_simulation: True if the overlay is empty for a model or a recording.
-        floats: True if the overlay is drawn after all others, where the picture has free space.
+        floats: True if the overlay is drawn last, in free areas of the picture.
     """
 
     name: ClassVar[str]

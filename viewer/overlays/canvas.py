@@ -1,7 +1,7 @@
 """Canvas for overlays. Overlays draw lines, disks, arrows and areas in the scene, and boxes and text on the picture.
 
-Widths are in units of :attr:`Canvas.unit`. Colors are sRGB from 0 to 1, with or without opacity. A color is either one
-color for all objects, or an array with one color for each object.
+Widths are in units of :attr:`Canvas.unit`. Colors are sRGB from 0 to 1, with or without opacity. A color argument is
+one color for all objects, or an array with one color per object.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Box:
 
 @dataclass
 class _Layer:
-    """List of strokes that are drawn together, in drawing order."""
+    """List of strokes in drawing order."""
 
     strokes: list[Array] = field(default_factory=list)
 
@@ -144,7 +144,7 @@ class Canvas:
         self._stroke(self._picture, a, b, color, box.height / self.unit, box.height / self.unit, PIXELS | FLAT)
 
     def pointers(self, start: Array, boxes: Sequence[Box], color: Color = INK) -> None:
-        """Draw a dot at each pixel of ``start`` (n, 2), and a line from dot i to the nearest point of ``boxes[i]``."""
+        """Draw a dot at each pixel ``start`` (n, 2), and a line from dot i to the nearest point of ``boxes[i]``."""
         start = np.reshape(np.asarray(start, dtype=float), (-1, 2))
         low = np.reshape([(box.x, box.y) for box in boxes], (-1, 2))
         end = np.clip(start, low, low + np.reshape([(box.width, box.height) for box in boxes], (-1, 2)))

@@ -1,4 +1,4 @@
-"""Overlay that draws joints and contacts in the colors of the solver's graph coloring."""
+"""Overlay of the solver's graph coloring of joints and contacts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def color_of(number: int) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class Links:
-    """Graph of the constraints, with a disk (hub) for each constraint and a line to each connected body.
+    """Drawn graph of n constraints, with a disk (hub) for each constraint and m lines from the hubs to the bodies.
 
     Attributes:
         color: (n,) color index of the solver.
@@ -89,9 +89,9 @@ def joint_links(frame: Frame, max_colors: int) -> Links:
 
 
 def manifold_colors(sim: Simulation) -> Array:
-    """Return the constraint color (an int) of each shape pair with contact points.
+    """Return an array with the constraint color of each shape pair that has contact points.
 
-    The pair of contact i is ``sim.contacts().pair[i]``. The function runs a trial step, like
+    The color of contact point i has the index ``sim.contacts().pair[i]``. The function runs a trial step, like
     :meth:`Simulation.contacts`.
     """
     if not len(sim.contacts()):
@@ -120,7 +120,7 @@ def contact_links(frame: Frame, contacts: Contacts, color: Array) -> Links:
 class ColorsOverlay(Overlay):
     """Graph coloring.
 
-    The solver processes constraints of one color in parallel, because constraints of one color share no moving body.
+    Constraints of one color share no moving body, so the solver processes them in parallel.
     """
 
     name: ClassVar[str] = "colors"

@@ -1,4 +1,4 @@
-"""Contact points, and arrows for contact forces. The arrow length depends on force / weight of a body."""
+"""Contact points, and arrows for contact forces. The arrow length depends on the ratio of force and body weight."""
 
 from __future__ import annotations
 

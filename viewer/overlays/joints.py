@@ -1,4 +1,4 @@
-"""Overlay that draws each joint's frames in both bodies, and the joint's axes of motion."""
+"""Overlay of the joint frames in both bodies, and of the axes of motion."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def joint_arrays(stage: Stage) -> JointArrays:
 class JointsOverlay(Overlay):
     """Joint frames.
 
-    The overlay draws opaque arrows for the frame in the child, and faint lines for the frame in the parent.
+    Opaque arrows are the frame in the child, and faint lines are the frame in the parent.
 
     For hinges and ball joints, the distance between the origins of both frames is the joint error.
     """

@@ -27,7 +27,7 @@ def arrange_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: 
         taken: areas that labels must not cover.
 
     Returns:
-        One box for each label. The boxes do not overlap. If the space near a point is full, the entry is None.
+        One box for each label, without overlaps. The box is None if there is no free space near the point.
     """
     occupied = _OccupiedCells()
     for box in taken:

@@ -26,8 +26,7 @@ class Support:
     Attributes:
         corners: (n, 3) corners of the support polygon in order, in the world frame (m). All corners have the height of
             the lowest contact.
-        margin: distance (m) of the projected common center of mass from the polygon's edge, positive inside, negative
-            outside.
+        margin: distance (m) from the projected common center of mass to the polygon's edge, negative outside.
     """
 
     corners: Array
@@ -57,7 +56,7 @@ def support_of(contacts: Contacts, dynamic: Array, center: Array, up: Array) -> 
 
 
 def whole_center(mass: Array, coms: Array) -> Array:
-    """Return each world's common center of mass, (worlds, 3), for ``mass`` (worlds, bodies) and ``coms``."""
+    """Return the common center of mass (worlds, 3) of all bodies, for ``mass`` (worlds, bodies)."""
     total = np.maximum(mass.sum(axis=1, keepdims=True), 1e-300)
     return np.asarray(np.einsum("wn,wni->wi", mass, coms) / total)
 

@@ -1,4 +1,4 @@
-"""Painter that draws a canvas into a framebuffer of the current OpenGL context with a fixed number of draw calls."""
+"""Painter that draws a canvas into a framebuffer of the current OpenGL context."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Painter:
 
 
 class _Instances:
-    """Buffer on the GPU for records of one type (strokes, letters or areas)."""
+    """Buffer on the GPU for strokes, letters or areas."""
 
     def __init__(self, record: np.dtype, each_instance: bool) -> None:  # type: ignore[type-arg]
         self._array = GL.glGenVertexArrays(1)

@@ -30,8 +30,7 @@ class Row:
 def add_panel(canvas: Canvas, title: str, rows: Sequence[Row], right: bool = False, low: bool = False) -> Box | None:
     """Add a table in a corner, below or next to existing tables. Long tables have several columns.
 
-    If the space is too small for all rows, the last row shows the number of missing rows. If even a short table does
-    not fit, the function adds no table.
+    If not all rows fit, the last row shows the number of missing rows. If no rows fit, the function adds no table.
 
     Args:
         canvas: canvas to draw on.
@@ -66,7 +65,7 @@ class _Table:
     """Table layout in columns.
 
     Attributes:
-        parts: rows of each column.
+        parts: table rows in each column.
         widths: widths of the columns, pixels.
         inner: total width of the columns, pixels.
         head, line: height of the title and of a row, pixels.
@@ -136,7 +135,7 @@ def _add_row(canvas: Canvas, row: Row, left: float, base: float, width: float) -
 
 
 def _free_corner(canvas: Canvas, table: _Table, right: bool, low: bool) -> Box | None:
-    """Return the free area for a table that is nearest to a corner, or None without enough free space."""
+    """Return the free area for a table nearest to a corner, or None without enough free space."""
     (width, height), gap = table.size, table.gap
     x = float(gap)
     while x + width <= canvas.width - gap:

@@ -25,7 +25,7 @@ _TALL = 4.6
 
 
 def bar_fill(pressure: float, tank: float, supply: float) -> float:
-    """Return the filled fraction of a bar. The bar is empty at min(tank pressure, 0), and full at supply pressure."""
+    """Return the filled fraction of a bar, which is 0 at min(tank pressure, 0) and 1 at supply pressure."""
     low = min(tank, 0.0)
     return float(np.clip((pressure - low) / max(supply - low, 1e-300), 0.0, 1.0))
 

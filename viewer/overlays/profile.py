@@ -35,7 +35,7 @@ def profile_rows(frame: Frame) -> list[tuple[str, str]]:
 def contact_points(frame: Frame) -> int:
     """Return the number of contact points in the drawn worlds after the last step.
 
-    Before the first step, the function runs a trial step.
+    Before the first step, the function runs a trial step, which does not change the state.
     """
     assert frame.sim is not None
     if not np.any(frame.sim.read_state()["time"]):

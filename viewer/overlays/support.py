@@ -54,7 +54,7 @@ def margin(hull: Array, point: Array) -> float:
 
 
 class Level:
-    """Conversion of points to 2D coordinates in planes perpendicular to the unit vector ``up``, and back."""
+    """Conversion between 3D points and 2D coordinates in planes perpendicular to the unit vector ``up``."""
 
     def __init__(self, up: Array) -> None:
         self.up = np.asarray(up, dtype=float)

@@ -24,8 +24,7 @@ class Span:
     """Axis limits for the values of the last seconds.
 
     Args:
-        min_width: minimum distance between the limits. :data:`FLOOR` and :data:`MIN_RATIO` can require a larger
-            distance.
+        min_width: minimum width. :data:`FLOOR` and :data:`MIN_RATIO` can require more.
     """
 
     def __init__(self, min_width: float = 0.0) -> None:
@@ -37,7 +36,7 @@ class Span:
         self._ends = None
 
     def around(self, values: Array) -> tuple[float, float]:
-        """Return the lower and the upper axis limit for the values. The function ignores infinite values and NaN."""
+        """Return the lower and the upper axis limit for the finite values."""
         finite = values[np.isfinite(values)]
         if not finite.size:
             return self._ends or (0.0, 1.0)

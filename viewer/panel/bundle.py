@@ -1,4 +1,4 @@
-"""Import of imgui. Only this module imports imgui-bundle."""
+"""Import of imgui-bundle. All other modules import imgui from this module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""State of the block diagram view: diagram, position, selected block, values on the wires. Needs no imgui."""
+"""State of the block diagram view, without imgui: diagram, position, selected block, values on the wires."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class DiagramView:
         zoom, x, y: pixels per diagram unit, and position of the diagram's upper left corner in the canvas.
         picked: path of the selected block, or empty.
         edited: signal -> number that the user has typed into the signal's field.
-        dragged: True if the current mouse press has moved the diagram.
+        dragged: True if the diagram has moved since the mouse button was pressed.
         widths: cache of text widths, by text and height in pixels.
     """
 
@@ -86,7 +86,7 @@ class DiagramView:
         self._fresh = True
 
     def bring_into_view(self, width: float) -> None:
-        """Move the diagram if the list at the right edge hides a newly selected block."""
+        """Move the diagram if the list on the right hides the newly selected block."""
         box = self.picture.boxes.get(self.picked)
         if self._fresh and box is not None:
             over = self.x + self.zoom * (box.x + box.width) + 8.0 - width

@@ -1,4 +1,4 @@
-"""Samples of the plotted signals in the last seconds, for gauges and scopes. Needs no imgui."""
+"""Samples of the plotted signals in the last seconds, for gauges and scopes, without imgui."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Scope:
-    """One plot with title, unit and lines. ``first`` is the column of the first line in the array of samples."""
+    """One plot with title, unit and lines. ``first`` is the column of the first line in the samples."""
 
     title: str
     unit: str
@@ -98,7 +98,7 @@ class History:
     def sample(self) -> None:
         """Sample the current values if the sampling interval has passed. After a reset, discard all older samples.
 
-        If the scene plots forces, sampling runs a trial step.
+        If the scene plots forces, the method runs a trial step, which does not change the state.
         """
         if not self.scopes:
             return
@@ -134,13 +134,13 @@ class History:
         return self._spans[self.scopes.index(scope)].around(values)
 
     def gauge_ends(self, scope: Scope, number: int, values: Array) -> tuple[float, float]:
-        """Return the limits of a gauge: the signal's range if known, else limits that contain ``values``."""
+        """Return the limits of a gauge: the known range of the signal, or else limits that contain ``values``."""
         known = scope.traces[number].range
         return known if known is not None else self._gauges[scope.first + number].around(values[:, number])
 
 
 def _known(scope: Scope) -> list[float]:
-    """Return max - min of the range, for each trace with a known range."""
+    """Return the widths of all known signal ranges of a scope."""
     return [trace.range[1] - trace.range[0] for trace in scope.traces if trace.range]
 
 
@@ -190,7 +190,7 @@ def number(value: float, span: float, sign: str = "") -> str:
 
 
 def decimals(span: float) -> int:
-    """Return the number of decimals that is suitable for values in a range of the width ``span``."""
+    """Return a suitable number of decimals for values in a range of the width ``span``."""
     if not np.isfinite(span) or span <= 0.0:
         return 2
     return int(min(max(2 - np.floor(np.log10(span)), 0), MAX_DECIMALS))

@@ -1,4 +1,4 @@
-"""Layout of the panel and the scene in a window. Needs no imgui."""
+"""Layout of the panel and the scene in a window, without imgui."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Layout:
 def lay_out(
     width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0, diagram: bool = False
 ) -> Layout:
-    """Return the layout. ``timeline`` and ``bar`` are the heights of the lines at the bottom.
+    """Return the layout of a window. ``timeline`` and ``bar`` are the heights of both lines at the bottom.
 
     If ``scopes`` or ``diagram`` is true, the layout has space for scopes or a diagram.
     """

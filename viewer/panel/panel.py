@@ -26,15 +26,14 @@ _FOR_SCOPES = 3.2
 class Panel:
     """Operator panel that draws a panel state and converts clicks to commands.
 
-    An OpenGL context must be current at construction and for :meth:`frame` and :meth:`close`.
+    The constructor, :meth:`frame` and :meth:`close` need a current OpenGL context.
 
     Args:
         panel_state: state that the panel shows.
 
     Attributes:
         panel_state: as given.
-        visible: True if the panel is visible. If the panel is hidden or the window is too small, the scene gets the
-            whole window.
+        visible: whether the user shows the panel. Small windows never show the panel.
 
     Raises:
         ViewerError: imgui-bundle is not installed.
@@ -75,7 +74,7 @@ class Panel:
         return self.layout(width, height).scene if self.visible and self.fits(width, height) else whole
 
     def covers(self, x: float, y: float) -> bool:
-        """Return whether a window point was on the panel in the last frame."""
+        """Return whether the panel covered a window point in the last frame."""
         return self._layout is not None and not self._layout.scene.holds(x, y)
 
     @property

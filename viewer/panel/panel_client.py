@@ -21,7 +21,7 @@ TOGGLE = "TAB"
 
 
 class PanelClient:
-    """Window client of the panel. The client handles mouse events over the panel, and key events while the user types.
+    """Window client that handles mouse events over the panel, and key events while the user types.
 
     Args:
         window: window with the panel and with the current OpenGL context.
@@ -41,7 +41,7 @@ class PanelClient:
         self._look()
 
     def _look(self) -> None:
-        """Show the world of the selected body in the panel. Without a selected body, show the first drawn world."""
+        """Show the world of the selected body in the panel, or the first drawn world without a selected body."""
         panel_state, sight = self.panel.panel_state, self._window.sight
         panel_state.worlds = sight.worlds
         panel_state.world = sight.worlds[sight.picked.world if sight.picked is not None else 0]
@@ -121,8 +121,7 @@ def add_operator(window: Window, panel_state: PanelState, *, panel: bool = True)
 
     Args:
         window: window that gets the clients.
-        panel_state: state of the window's session. With a panel, the state and the window share one set of active
-            overlays.
+        panel_state: state of the window's session. With a panel, state and window share the set of active overlays.
         panel: if True, add the panel, keyboard and gamepad. If False, add only keyboard and gamepad.
 
     Returns:

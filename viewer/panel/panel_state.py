@@ -1,4 +1,4 @@
-"""State of the panel. The state refers to the session, operator, signals, scene parameters and overlays."""
+"""State of the panel."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class PanelState:
         overlays: all overlays.
         jitter: root mean square of the lateness of frames (s), or None without a frame timer.
         frame_rate: frames per second, or 0 without a frame timer.
-        record_path: file of the operator's first recording. File names of further recordings get a number.
-        message: one line for the user about the last restart.
+        record_path: file of the operator's first recording. Further recordings get numbered names.
+        message: message for the user about the last restart.
         problem: error of the last recording or replay of commands, or empty.
         keys: function that returns the help for all keys and the mouse in a window, or None without a window.
         areas: widget name -> area in the last frame, in cursor units. Names are, for example, "stop", "run", "record",
@@ -105,7 +105,7 @@ class PanelState:
         return f"world {self.world} of {count}" if count > 1 else ""
 
     def all_keys(self) -> Sequence[KeyGroup]:
-        """Return the help for keys and mouse. Without a window, return only the help for the operator's keys."""
+        """Return the help for keys and mouse, or only for the operator's keys if there is no window."""
         if self.keys is not None:
             return self.keys()
         return self.operator.key_groups() if self.operator is not None else ()
@@ -140,7 +140,7 @@ class PanelState:
         self.session.reset()
 
     def toggle_recording(self) -> None:
-        """Start or end a recording of the operator. The start resets the simulation, so that the replay is exact."""
+        """Start or end a recording of the operator. A start resets the simulation, so that the replay is exact."""
         if self.operator is None:
             return
         try:
@@ -178,7 +178,7 @@ class PanelState:
 
 
 def words(value: Any) -> str:
-    """Return a parameter's value in the form that users type."""
+    """Return a parameter's value as editable text."""
     if isinstance(value, float):
         return f"{value:.10g}"
     return "none" if value is None else str(value)

@@ -46,7 +46,7 @@ def draw(history: History, world: str = "") -> None:
 
 
 def _row(trace: Trace, rgba: theme.Rgba, values: Array, ends: tuple[float, float]) -> None:
-    """Draw the color, name and value of one scope line, and a gauge below."""
+    """Draw the color, name and value of one line of a scope, and a gauge below."""
     f = imgui.get_font_size()
     value = float(values[-1]) if len(values) else float("nan")
     low, high = ends

@@ -50,7 +50,7 @@ class Sizes:
 
     @classmethod
     def of(cls, width: float, height: float, zoom: float = 1.0) -> Sizes:
-        """Return sizes that give readable text in a window.
+        """Return the sizes for readable text in a window.
 
         ``zoom`` is the number of cursor units per logical pixel of the desktop.
         """

@@ -40,7 +40,7 @@ def wrapped(text: str, rgba: Rgba) -> None:
 
 
 def clipped(text: str, width: float) -> str:
-    """Return the text. If the text is too wide, an ellipsis replaces its middle."""
+    """Return the text. In a too wide text, an ellipsis replaces the middle."""
     if imgui.calc_text_size(text).x <= width:
         return text
     head, tail = text[: (len(text) + 1) // 2], text[(len(text) + 1) // 2 :]

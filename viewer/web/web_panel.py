@@ -28,10 +28,10 @@ class WebPanel:
     Args:
         gui: interface of a viser server.
         panel_state: state that the controls show and change.
-        do: function that executes another function (a browser's request) at the next frame.
-        look: function with two arguments: a camera's name, and the browser that has chosen the camera.
-        follow: function with one argument: the label of the body to follow, or None.
-        draw: function with one argument: the indices of the worlds to draw.
+        do: function that schedules a function (a browser's request) for the next frame.
+        look: function to call with the name of a camera and the browser that has chosen this camera.
+        follow: function to call with the label of the body to follow, or None.
+        draw: function to call with the indices of the worlds to draw.
         worlds: indices of the initially drawn worlds.
     """
 
@@ -59,7 +59,7 @@ class WebPanel:
     # Elements. If an event has no client, the server has changed the element, not a user.
 
     def _on(self, handle: Any, action: Callable[[Any], None]) -> Any:
-        """Call ``action`` with the element's new value after a browser changes or clicks the element."""
+        """Call ``action`` with the new value of a control when a browser changes or clicks it."""
 
         def changed(event: Any) -> None:
             if event.client is not None:
@@ -197,7 +197,7 @@ class WebPanel:
             setattr(handle, name, value)
 
     def _settle(self, handle: Any, value: Any) -> None:
-        """Send a value to the browsers, unless a browser has changed the element in the last 0.5 s."""
+        """Send a value to the browsers. Skip elements that a browser has changed in the last 0.5 s."""
         if time.time() - handle.update_timestamp > _SETTLED:
             self._show(handle, "value", value)
 

@@ -1,4 +1,4 @@
-"""Conversion of the drawn objects (the stage) to nodes of a viser scene. Each frame sends only changed poses."""
+"""Conversion of the drawn objects (the stage) to nodes of a viser scene."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VISIBLE = 60.0
 
 @dataclass
 class _Node:
-    """Instances of one viser node, and the poses that the server sent last."""
+    """Instances of one viser node, and their last sent poses."""
 
     handle: Any
     chosen: Array
@@ -159,7 +159,7 @@ def _arrays(frames: Frames) -> tuple[Array, Array, Array]:
 
 
 def _mixed(ground: Ground) -> Array:
-    """Return the sRGB color of a drawn plane, multiplied by the mean color of the texture."""
+    """Return the sRGB color of a drawn plane times the mean color of its texture."""
     color = np.ones(3) if ground.finish is None else np.asarray(ground.finish.color)
     return color if ground.texture is None else color * ground.texture.mean()
 

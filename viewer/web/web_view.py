@@ -36,8 +36,8 @@ _MAX_WORLDS = 16
 class WebView(Closing):
     """Server of a page with the scene, the operator's inputs, time control and scopes.
 
-    Several browsers can show the same session. Use the view in a ``with`` statement, or call :meth:`close`. In a
-    notebook, a view as the last expression of a cell shows the page inline.
+    Several browsers can show the same session. Use the view in a ``with`` statement, or call :meth:`close`. If a view
+    is the last expression of a notebook cell, the cell shows the page.
 
     Args:
         panel_state: session and operator, as for the panel of a window.
@@ -182,7 +182,7 @@ class WebView(Closing):
             self._panel_at = deadline
 
     def update(self) -> None:
-        """Execute requests of browsers and show the current state, for programs that call ``sim.step``.
+        """Execute requests of browsers and show the current state. Call this method after ``sim.step``.
 
         The requests write the values of sliders to ``sim.control``.
         """

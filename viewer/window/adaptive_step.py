@@ -17,7 +17,7 @@ GRADES = 4
 
 
 class AdaptiveStep:
-    """Adaptive step size: the minimum step size, between two limits, at which the simulation runs in real time.
+    """Adaptive step size: the smallest step size, between two limits, at which the simulation runs in real time.
 
     ::
 
@@ -27,7 +27,7 @@ class AdaptiveStep:
             sim.step(dt=step.size)
             step.record(time.perf_counter() - began)
 
-    Results with an adaptive step size depend on the computer. For bitwise reproducible results, use a fixed step size.
+    Results with an adaptive step size depend on the computer. For reproducible results, use a fixed step size.
 
     Args:
         min_dt: minimum step size, used without load (s).

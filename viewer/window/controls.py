@@ -1,4 +1,4 @@
-"""Mouse and keyboard. The controls convert events to commands for session and camera. Needs no glfw."""
+"""Mouse and keyboard: conversion of events to commands for session and camera, without glfw."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class Controls:
         self.let_go()
 
     def move(self, x: float, y: float) -> None:
-        """Handle a cursor movement to a point, relative to the upper left corner of the scene's area."""
+        """Handle a cursor movement to a point. Points are relative to the upper left corner of the scene's area."""
         right, down = (x - self._x) / self.sight.height, (y - self._y) / self.sight.height
         self._moved += math.hypot(x - self._x, y - self._y)
         self._x, self._y = x, y

@@ -1,4 +1,4 @@
-"""Deferred Ctrl-C: catch the signals of Ctrl-C, so that KeyboardInterrupt occurs only between two frames."""
+"""Deferred Ctrl-C, so that KeyboardInterrupt occurs only between two frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PATIENCE = 3
 
 @contextmanager
 def deferred_interrupts() -> Iterator[list[int]]:
-    """Catch signals that cause a KeyboardInterrupt, and append their numbers to the yielded list.
+    """Within a ``with`` block, catch the signals of Ctrl-C and append their numbers to the yielded list.
 
     The third signal raises KeyboardInterrupt immediately.
     """

@@ -48,11 +48,11 @@ class Navigator:
         )
 
     def orbit(self, right: float, down: float) -> None:
-        """Rotate the view for a mouse drag. The lengths of the drag are relative to the picture height."""
+        """Rotate the view by a mouse drag. Lengths are relative to the picture height."""
         self._orbit.orbit(-_ANGLE_PER_DRAG * right, _ANGLE_PER_DRAG * down)
 
     def pan(self, right: float, down: float) -> None:
-        """Shift the view for a mouse drag. The lengths of the drag are relative to the picture height."""
+        """Shift the view by a mouse drag. Lengths are relative to the picture height."""
         self._orbit.pan(-right, down)
 
     def zoom(self, notches: float) -> None:
@@ -60,7 +60,7 @@ class Navigator:
         self._orbit.zoom(_ZOOM**notches)
 
     def follow(self, point: Array | None) -> None:
-        """Follow a moving point (m, world frame). Call this method in each frame. None stops following."""
+        """Follow a moving point (m, world frame). Call this method in each frame. None stops the following."""
         self._orbit.follow(None if point is None else self._axes.T @ point)
 
 

@@ -24,7 +24,7 @@ class OperatorClient:
         self.operator = operator
 
     def event(self, kind: str, *details: Any) -> bool:
-        """Handle a key event. Return True if the key is bound, or if it is the key of the emergency stop."""
+        """Handle a key event. Return True for bound keys and for the key of the emergency stop."""
         if kind != "key":
             return False
         code, _, action, bits = details

@@ -25,7 +25,7 @@ class Jitter:
         rms: root mean square of the lateness (s).
         worst: maximum lateness (s).
         frames: number of frames.
-        skipped: number of deadlines without a frame, because the previous frame took too long.
+        skipped: number of deadlines without a frame, because an earlier frame took too long.
     """
 
     rms: float
@@ -91,7 +91,7 @@ class Pacer:
         return deadline
 
     def _adapt(self, busy: float) -> None:
-        """Update :attr:`every`, so that a frame takes less time than ``every`` periods."""
+        """Update :attr:`every`, so that drawing a frame takes less than ``every`` periods."""
         self._busy.append(busy)
         load = median(self._busy) / self.period  # the median ignores a single slow frame
         needed = min(math.ceil(load / 0.98), _SLOWEST)
@@ -119,7 +119,7 @@ class Pacer:
         return Jitter(math.sqrt(self._sum / max(self._frames, 1)), self._worst, self._frames, self._skipped)
 
     def frame_rate(self) -> float:
-        """Return the average frames per second of the last frames, or 0 before the second frame."""
+        """Return the mean frame rate (1/s) of the last frames, or 0 before the second frame."""
         if len(self._deadlines) < 2:
             return 0.0
         return (len(self._deadlines) - 1) / (self._deadlines[-1] - self._deadlines[0])

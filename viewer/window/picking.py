@@ -1,4 +1,4 @@
-"""Intersection of rays with the triangles and ground planes of a stage. Needs no OpenGL."""
+"""Intersection of rays with the triangles and ground planes of a stage, without OpenGL."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ class Hit:
     Attributes:
         body: index of the body.
         world: index of the body's world among the drawn worlds.
-        point: drawn position of the intersection (m): the position in the world frame plus the world's offset in the
-            grid.
+        point: drawn position of the intersection (m), including the grid offset of the world.
         distance: distance from the eye (m).
     """
 
@@ -45,7 +44,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first hit of a ray, or None if this hit is not on a body.
+        """Return the first hit of a ray, or None if it hits nothing or another object than a body first.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
@@ -97,7 +96,7 @@ def _to_ground(ground: Ground, point: Array, axes: Array, eye: Array, ray: Array
 
 @lru_cache(maxsize=512)
 def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
-    """Return three values for a mesh: triangle corners (triangles, 3, 3), bounding sphere center and radius."""
+    """Return the triangle corners (triangles, 3, 3) of a mesh, and center and radius of its bounding sphere."""
     made = mesh.make(_SEGMENTS)
     low, high = made.bounds()
     center = 0.5 * (low + high)
@@ -106,7 +105,7 @@ def _triangles(mesh: MeshSource) -> tuple[Array, Array, float]:
 
 
 def _may_hit(mesh: MeshSource, transforms: Array, eye: Array, ray: Array) -> Array:
-    """Return whether the ray hits the bounding sphere of each instance (n,)."""
+    """Return whether the ray hits the bounding sphere of each of n instances (n,)."""
     _, center, radius = _triangles(mesh)
     to_center = transforms[:, :, :3] @ center + transforms[:, :, 3] - eye
     # the Frobenius norm is an upper bound of the scaling

@@ -60,7 +60,7 @@ def spring_wrench(
 
 
 def why_not_pulled(sim: Simulation, body: int) -> str:
-    """Return the reason why the mouse cannot pull a body, or an empty text without such a reason."""
+    """Return the reason why the mouse cannot pull a body, or an empty text if it can."""
     spec = sim.model.bodies[body]
     if spec.kinematic:
         return f"body '{spec.label}' follows its prescribed motion and cannot be pulled"
@@ -75,7 +75,7 @@ class Pull:
     Args:
         sim: the simulation.
         world, body: indices of the pulled body.
-        point: grabbed point in the world frame (m), without the world's offset in the grid.
+        point: grabbed point in the world frame (m), without grid offset.
 
     Attributes:
         target: position to which the spring pulls the point (m).
@@ -107,7 +107,7 @@ class Pull:
         return center + rotation @ self._arm
 
     def apply(self, seconds: float = 0.0) -> None:
-        """Write the spring force and torque for the current state. The wrench acts until the next call."""
+        """Apply the spring force and torque for the current state, until the next call."""
         center, rotation, velocity, momentum = self._motion()
         arm = rotation @ self._arm
         spin = rotation @ np.linalg.solve(self._inertia, rotation.T @ momentum)

@@ -1,4 +1,4 @@
-"""Session that plays a simulation or a recording in real time, and handles commands of the user. Needs no window."""
+"""Session that plays a simulation or a recording in real time, and handles commands of the user."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Session:
         generation: number of restarts.
         paused, speed: current pause state, and current simulated time per real time.
         finished: True after the user has quit.
-        note: one line for the user about the last command.
-        dropped: real time (s) that the session has dropped, because the simulation was too slow.
+        note: message for the user about the last command.
+        dropped: real time (s) that the session has skipped, because the simulation was too slow.
         on_restart: functions to call before :meth:`restart` replaces the source.
 
     Raises:
@@ -70,7 +70,7 @@ class Session:
 
     @property
     def note(self) -> str:
-        """One line for the user about the last command."""
+        """Message for the user about the last command."""
         return self._note
 
     @note.setter
@@ -110,7 +110,7 @@ class Session:
             self.pause(why)
 
     def skip(self) -> None:
-        """Do not count the real time until the next frame. Call this after slow work outside of frames."""
+        """Ignore the real time until the next frame. Call this method after slow work outside of frames."""
         self._deadline = None
 
     def _drop(self, seconds: float) -> None:
@@ -119,7 +119,7 @@ class Session:
 
     @property
     def behind(self) -> bool:
-        """True if, in the last second, the session has dropped time because the simulation was too slow."""
+        """True if the simulation was too slow for real time in the last second."""
         return self._deadline is not None and self._deadline - self._dropped_at < _SHOWN
 
     @property

@@ -24,7 +24,7 @@ _READ_EVERY = 0.1
 
 
 class Sketches:
-    """Drawing functions for the session's data over each frame of a window.
+    """Drawings of the session's data over each frame of a window.
 
     Args:
         session: session with the displayed state.
@@ -81,9 +81,9 @@ class Sketches:
         self._lines = Picked.read(session.source, self._controls.sight.worlds[world], body).lines()
 
     def notes(self) -> list[Row]:
-        """Return rows of text: the state of the session, then the last note about a command.
+        """Return rows of text: the state of the session, then the last message about a command.
 
-        If a panel shows the state, the result is only the last note.
+        If a panel shows the state, return only the message.
         """
         reported = [] if self._controls.panel_reports else self._state()
         return [*reported, Row(self._session.note)] if self._session.note else reported
@@ -128,7 +128,7 @@ def _page_title(page: int, pages: int) -> str:
 
 
 def _shortened(canvas: Canvas, line: KeyLine, widest: str) -> Row:
-    """Return a row of the key list. Shorten the description if it does not fit next to the widest key names."""
+    """Return a row of the key list, with a shortened description if the row is too wide."""
     text = line.what
     for end in range(len(line.what) - 1, 0, -1):
         if has_room(canvas, "", [Row(text, widest)]):

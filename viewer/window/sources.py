@@ -1,4 +1,4 @@
-"""Sources of a session: a source is a running simulation or a recorded motion."""
+"""Sources of a session: running simulations and recorded motions."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ class Live:
         clock: function that returns the wall time (s), for the budget of :meth:`run_to`.
 
     Attributes:
-        before_step: function that applies state-dependent forces before each chunk of steps. The function gets the
-            duration of the chunk (s).
-        operator: operator that writes the commands before each chunk of steps, or None.
+        before_step: function that applies state-dependent forces before each call of ``sim.step``. The argument is the
+            simulated duration of the call (s).
+        operator: operator that writes the commands before each call of ``sim.step``, or None.
         longest: maximum simulated time between two calls of ``before_step`` (s).
         cost: wall time of one step (s), measured recently, or None before the first step.
-        variable: adaptive step size, or None for the simulation's step size.
+        variable: adaptive step size, or None for a fixed step size.
     """
 
     def __init__(
@@ -130,13 +130,13 @@ class Live:
         return float(np.max(self.sim.read_state()["time"]))
 
     def record(self, recorder: MotionRecorder | None) -> None:
-        """Start a recording with ``recorder``. The current state is the first frame."""
+        """Start a recording with ``recorder``, beginning with the current state. None ends the recording."""
         self._recorder, self._recorded = recorder, 0.0
         if recorder is not None:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance until a step reaches the time ``target`` or the budget is used up, see :meth:`Source.run_to`."""
+        """Advance until the time ``target`` is reached or the budget is used up, see :meth:`Source.run_to`."""
         end = self._clock() + budget
         while (remaining := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(remaining, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
@@ -150,7 +150,7 @@ class Live:
         return self.sim.config.dt if self.variable is None or fixed else self.variable.size
 
     def _chunk(self, dt: float, smooth: bool, seconds: float) -> int:
-        """Return the number of steps in the next chunk, which runs without interruption."""
+        """Return the number of steps for the next call of ``sim.step``."""
         if self.scene.schedule is not None or smooth:
             return 1
         max_steps = _AT_ONCE if not self.cost else int(seconds / self.cost)
@@ -219,7 +219,7 @@ class Live:
         return Poses.from_state(position, slerp(self._before["orientation"], now[1], fraction), worlds)
 
     def failure(self) -> str:
-        """Return the reason of the failure if all worlds failed, else an empty text."""
+        """Return the reason if all worlds failed, else an empty text."""
         healthy = np.asarray(self.sim.health())
         return "" if healthy.any() else f"all worlds failed: {self.sim.health_report().splitlines()[0]}"
 
@@ -247,7 +247,7 @@ class Played:
         return ""
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Set the time, see :class:`Source`."""
+        """Set the time, see :meth:`Source.run_to`."""
         self.player.time = target
         return self.player.time
 

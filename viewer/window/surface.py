@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Surface(Painting):
-    """Picture of the scene in a window, which is copied to the screen. All methods need a current OpenGL context.
+    """Picture of the scene that is copied to a window. All methods need a current OpenGL context.
 
     Args:
         sight: the view to draw.

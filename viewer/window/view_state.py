@@ -1,4 +1,4 @@
-"""View of a window (without OpenGL): the stage, the camera, and the selected or followed body."""
+"""View of a window, without OpenGL: the stage, the camera, and the selected or followed body."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class ViewState:
     def next_camera(self) -> str:
         """Change to the next camera of the model.
 
-        After the model's last camera, change to the user's camera in its home pose. Return a note for the user.
+        The user's camera in its home pose follows after the last camera. Return a message for the user.
         """
         cameras = self.stage.model.cameras
         if not cameras:
@@ -100,7 +100,7 @@ class ViewState:
         return f"camera {cameras[number].label} ({number + 1} of {len(cameras)})"
 
     def release(self) -> None:
-        """Change from the model's camera to the user's camera, which starts with the same pose."""
+        """Change from the model's camera to the user's camera, without a change of pose."""
         if self.mounted is not None:
             self.navigator.look(self.camera())
             self.mounted = None
@@ -135,7 +135,7 @@ class ViewState:
         self.follow(hit)
 
     def copy_camera_from(self, before: ViewState) -> None:
-        """Copy the camera from another view. If the other view follows a body, follow the body with the same label."""
+        """Copy the camera of ``before``. If ``before`` follows a body, follow the body with the same label."""
         self.navigator = before.navigator
         labels = self.stage.model.labels("body")
         followed = before.followed

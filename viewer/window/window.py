@@ -1,4 +1,4 @@
-"""Window with a main loop. At each deadline, the loop handles events, advances the session and draws a picture."""
+"""Window with a main loop."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FrameInfo:
 
 
 class Client(Protocol):
-    """Protocol of an object that draws in the window and gets events before the scene, such as a panel."""
+    """Protocol of an object that draws in the window and gets events first, such as a panel."""
 
     def event(self, kind: str, *details: Any) -> bool:
         """Handle an event, with the arguments of :data:`screen.Listener`.
@@ -271,7 +271,7 @@ class Window(Closing):
         self.pacer.restart()
 
     def _report(self, deadline: float) -> None:
-        """Update the title at intervals."""
+        """Update the window title at intervals."""
         if deadline - self._titled < _TITLE_EVERY:
             return
         self._titled = deadline

@@ -1,11 +1,11 @@
-"""Cavitation: the pressure of oil cannot fall below the vapor pressure p_v, at which a void opens.
+"""Cavitation: the oil pressure cannot fall below the vapor pressure p_v. At this pressure, a void (vapor cavity) opens.
 
-A node or chamber has the pressure p and a void with the volume v. After a step of h s, the values are p+ and v+:
+A node or chamber has the pressure p and a void with the volume v. After a step of h seconds, the values are p+ and v+:
 
     v+ = v + C (p+ - p) - h (sum of inflows(p+) - S u+),   v+ >= 0,   p+ >= p_v,   v+ (p+ - p_v) = 0
 
-C is the compliance. S is the piston area, u+ is the piston velocity, and S u+ is the flow into a chamber. The pressure
-is p_v until oil or the piston fills the void. The vapor has no mass, so the oil mass is conserved.
+C is the compliance of the oil. S is the piston area, u+ is the piston velocity, and S u+ is the flow into a chamber.
+The pressure is p_v until oil or the piston fills the void. The vapor has no mass, so the oil mass is conserved.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ MIN_VOID = 1e-12
 
 
 class Balance(Protocol):
-    """Flow balance at the nodes of a hydraulic circuit in a substep (circuit.py). Arrays are (num_worlds, nodes)."""
+    """Interface of the flow balance at the nodes of a circuit (circuit.py). Arrays are (num_worlds, nodes)."""
 
     fixed: Array
     vapor: Array
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return the flow balance residual (m3/s), and its derivatives with respect to the pressures."""
+        """Return the residual of the flow balance (m3/s), and its derivatives with respect to the pressures."""
 
     def error(self, p: Array, load: Array) -> Array:
-        """Return only the residual of the flow balance (m3/s)."""
+        """Return the residual of the flow balance (m3/s)."""
 
     def step_fraction(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the fraction (0 to 1) of the Newton step -``move`` that the solver takes (num_worlds,)."""
+        """Return the fraction (0 to 1) of the Newton step ``-move`` to take, (num_worlds,)."""
 
 
 def solve_pressures(balance: Balance, start: Array, load: Array) -> tuple[Array, Array]:
-    """Compute the pressures by Newton's method, with the vapor pressure as lower limit.
+    """Compute the node pressures by Newton's method, with the vapor pressure as lower bound.
 
     Args:
-        balance: equations of the nodes.
-        start: first guess of the pressures (Pa).
-        load: sum of two terms (m3/s): flow into cylinders and motors, and void volume / step size.
+        balance: flow balance of the nodes.
+        start: initial guess of the pressures (Pa).
+        load: flow into cylinders and motors, plus void volume divided by step size (m3/s).
 
     Returns:
         Pressures (Pa), and void volumes after the step divided by the step size (m3/s), (num_worlds, nodes) each.
@@ -75,7 +75,7 @@ def solve_pressures(balance: Balance, start: Array, load: Array) -> tuple[Array,
 
 
 def _bounded_move(matrix: Array, error: Array, max_move: Array) -> tuple[Array, Array]:
-    """Return Newton's step, limited to at most ``max_move`` for each node, and a mask of the limited nodes.
+    """Return the Newton step, limited to ``max_move`` at each node, and a mask of the limited nodes.
 
     ``matrix`` must be an M-matrix (Chandrasekaran, A special case of the complementary pivot problem, 1970).
     """
@@ -91,17 +91,16 @@ def _bounded_move(matrix: Array, error: Array, max_move: Array) -> tuple[Array, 
 
 
 def slope_increase(slope: Array, change: Array, force_decrease: Array) -> Array:
-    """Return D' - D (num_worlds, rows, rows), an increase of the force slopes D.
+    """Return an increase D' - D of the force slopes D, (num_worlds, rows, rows).
 
-    Without the increase, the velocities could alternate between two values from one solver pass to the next. The BFGS
-    update D' is positive definite, and D' c = f:
-    D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c).
-    The increase is zero unless f c > c D c > 0.
+    The increase prevents velocities that alternate between two values from one solver pass to the next. The BFGS update
+    D' is positive definite, and D' c = f: D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c). The increase is only nonzero if
+    f c > c D c > 0.
 
     Args:
-        slope: D at the current velocities (num_worlds, rows, rows).
-        change: c, the velocity change since the previous solver pass (num_worlds, rows).
-        force_decrease: f, the decrease of the forces for the change c.
+        slope: slopes D at the current velocities (num_worlds, rows, rows).
+        change: velocity change c since the previous solver pass (num_worlds, rows).
+        force_decrease: decrease f of the forces that the change c causes.
     """
     product = np.matmul(slope, change[..., None])[..., 0]
     slope_energy, force_energy = _sums(change * product), _sums(change * force_decrease)
@@ -119,11 +118,11 @@ def _sums(values: Array) -> Array:
 
 
 def filled_fraction(liquid: Array, taken: Array, void: Array) -> Array:
-    """Return the fraction of a motor's displacement that is filled with oil.
+    """Return the oil-filled fraction of a motor's displacement.
 
     Args:
-        liquid, void: volumes of oil and void in the motor's inlet (m3).
-        taken: volume (m3) that the motor would displace in the step without cavitation.
+        liquid, void: volumes of oil and of the void at the motor's inlet (m3).
+        taken: volume that the motor would displace in the step without cavitation (m3).
     """
     fraction = np.maximum(liquid, MIN_FILLING * taken) / np.where(taken > 0.0, taken, 1.0)
     return np.where((void > 0.0) & (liquid < taken), fraction, 1.0)

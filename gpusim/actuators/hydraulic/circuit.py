@@ -1,21 +1,19 @@
-"""Hydraulic circuit: nodes, edges and consumers, with one implicit solve per circuit.
+"""Hydraulic circuit: nodes, edges, and consumers (cylinders and motors), with one implicit solve per circuit.
 
     C_i (p_i+ - p_i)/h = sum of inflows(p+) - sum over chambers of S v+
 
-p_i is the pressure of node i. C_i is the compliance (volume divided by bulk modulus) of node i. h is the step size. v
-are the velocities of the consumers (cylinders and motors). S are the piston areas of the chambers. S is positive if the
-chamber fills when the consumer extends. circuit_flows.py computes the flows Q. For guessed velocities v^, Newton's
-method finds the pressures p^. The linearized solution is
+p_i is the pressure and C_i the compliance of node i (volume divided by bulk modulus). h is the step size. v contains
+the velocities of the consumers. S contains the piston areas of their chambers. S is positive if the chamber fills when
+the consumer extends. circuit_flows.py computes the inflows Q of the nodes. For guessed velocities v^, Newton's method
+finds the pressures p^. The linearized solution is
 
     p+ = p^ - M (v+ - v^),   M = (C/h - dQ/dp)^-1 S
 
-The forces S^T p+ on the consumers are linear in the velocities: P - D v+ with D = S^T M. The joint solver treats the
-force P - D v+ like a spring-damper. In each solver pass, the circuit linearizes the forces again, at the latest
-velocities.
+The forces S^T p+ on the consumers are linear in their velocities: P - D v+ with D = S^T M. The joint solver treats
+these forces like spring-dampers. Each solver pass linearizes the forces again.
 
-After the solve, the circuit computes the pressures from the velocities of cylinders and motors. No pressure falls below
-the vapor pressure (cavitation.py). The circuit integrates the motion of valve spools exactly. Poppets and load-sensing
-lines follow the pressures with a lag.
+After the solve, the circuit updates the pressures. They never fall below the vapor pressure (cavitation.py). Spool
+positions are integrated exactly. Poppets and load-sensing lines follow the pressures with a lag.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ OVERSHOOT, MAX_SECANTS, SECANT_MARGIN = 0.5, 12, 0.1
 
 @register
 class OilCircuit(ActuatorType):
-    """Hydraulic circuit. The solver finds the node pressures together with the velocities of cylinders and motors."""
+    """Hydraulic circuit. The solver computes node pressures together with the velocities of cylinders and motors."""
 
     name: ClassVar[str] = "oil_circuit"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -86,7 +84,7 @@ class OilCircuit(ActuatorType):
     )
 
     def axes(self, spec: ActuatorSpec, maker: AxisMaker) -> list[int]:
-        """Return the constraint rows (axis rows) of the cylinders and motors."""
+        """Return the axis rows of the cylinders and motors in a circuit."""
         return [maker.actuator_axis(actuator) for actuator in spec.params["consumers"]]
 
     def check_model(self, specs: list[ActuatorSpec], builder: Elements) -> None:  # type: ignore[override]
@@ -113,11 +111,11 @@ class OilCircuit(ActuatorType):
             raise validate.fail(group.specs[0].element, rule, "write vapor_pressure >= 0")
 
     def potential(self, group: Group, now: StateReader) -> Array | None:
-        """Return the energy of the compressed oil (J)."""
+        """Return the elastic energy of the oil (J)."""
         return np.stack([CircuitNow(group, now, k).stored() for k in range(len(group.specs))], axis=1)
 
     def works(self, group: Group, now: StateReader, h: float) -> Callable[[StateReader], dict[str, Array]] | None:
-        """Return a function that computes the work (J) of all circuit components in a step."""
+        """Return a function that computes the work (J) of all circuit components in a step of ``h`` seconds."""
         before = [CircuitNow(group, now, k) for k in range(len(group.specs))]
 
         def after(now: StateReader) -> dict[str, Array]:
@@ -129,7 +127,7 @@ class OilCircuit(ActuatorType):
         return after
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Add each circuit's forces P - D v+, linearized at the latest velocities of the solver."""
+        """Add the linearized forces P - D v+ of each circuit, at the latest velocities of the solver."""
         if velocity is None:
             move_spools(work)
         for k in range(len(group.specs)):
@@ -147,13 +145,13 @@ class OilCircuit(ActuatorType):
             work.add_coupled_law(group, k, impulse, kick[..., None] * (slope + increase))
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Compute the pressures from the solved velocities. Integrate strokes, poppets and load-sensing lines."""
+        """Update the pressures with the solved velocities. Integrate strokes, poppets and load-sensing lines."""
         for k in range(len(group.specs)):
             _solve(group, work, k).advance(work, work.rate_next[:, group.axes[k]])
 
 
 def move_spools(work: StepBuffers) -> None:
-    """Integrate all valve spools exactly, and set the openings from the mean spool positions."""
+    """Integrate the motion of all valve spools exactly, and set the valve openings for the mean spool positions."""
     group = work.groups.get("oil_valve")
     if group is None:
         return
@@ -170,7 +168,7 @@ def move_spools(work: StepBuffers) -> None:
 
 
 def _check_pumps(components: list[ActuatorSpec], builder: Elements) -> None:
-    """Raise ModelError if the node of a pump has no valve, line or consumer."""
+    """Raise ModelError if a pump's node has no valve, line or consumer."""
     joined = {a.params[port] for a in components for port in PORTS if port in a.params}
     for pump in components:
         if pump.kind == OilPump.name and (node := pump.params["node"]) not in joined:
@@ -190,7 +188,7 @@ def _check_pressures(components: list[ActuatorSpec], vapor: float) -> None:
 
 @dataclass
 class Fitted:
-    """Pressures of a circuit as a linear function of the consumers' velocities."""
+    """Linearized pressures of a circuit as a function of the velocities of its consumers (cylinders and motors)."""
 
     guess: Array
     speed: Array
@@ -199,7 +197,7 @@ class Fitted:
     """Mask of the worlds in which a node is at vapor pressure (num_worlds,)."""
 
     def pressures(self, speed: Array) -> Array:
-        """Return the pressures p^ - M (v - v^) (num_worlds, nodes) at the velocities v."""
+        """Return the pressures p^ - M (v - v^), (num_worlds, nodes), at the velocities v = ``speed``."""
         return np.asarray(self.guess - np.matmul(self.reply, (speed - self.speed)[..., None])[..., 0])
 
 
@@ -212,7 +210,7 @@ def _solve(group: Group, work: StepBuffers, k: int) -> CircuitSolve:
 
 
 class CircuitSolve:
-    """Solution of one circuit in a substep. Arrays are (num_worlds, nodes, ...), with the nodes of the circuit."""
+    """Solution of one circuit in a substep. Arrays are (num_worlds, nodes of the circuit, ...)."""
 
     def __init__(self, group: Group, work: StepBuffers, k: int) -> None:
         parts = parts_of(group, work.groups, k)
@@ -246,7 +244,7 @@ class CircuitSolve:
         self.before: Any = None
 
     def _filled_fraction(self, work: StepBuffers, kind: str, n: int, volume: Array) -> Array:
-        """Return the fraction of each motor's displacement that is filled with oil."""
+        """Return the oil-filled fraction of the displacement of motor ``n``, (num_worlds,)."""
         group = work.groups[kind]
         speed, ends = work.rate[:, group.axis[n]].astype(np.float64), []
         for port in "ab":
@@ -265,7 +263,7 @@ class CircuitSolve:
         return hydraulics.middle_stroke(p, oil, work.rate[:, group.axis[n]].astype(np.float64), work.h)
 
     def fit(self, start: Array, speed: Array, active: Array | None) -> None:
-        """Compute the pressures p^ and the matrix M at the consumers' velocities v^."""
+        """Compute the pressures p^ and the matrix M at the velocities v^ of the consumers (cylinders and motors)."""
         load = self._load(speed)
         p = np.where(self.fixed, self.pressure, start)
         unsettled = np.ones(self.worlds, bool)
@@ -300,7 +298,7 @@ class CircuitSolve:
         self.before, self.fitted = old, fitted
 
     def slope_increase(self, slope: Array) -> Array:
-        """Return the increase of the force slopes D in worlds with cavitation, else 0 (num_worlds, rows, rows)."""
+        """Return the increase of the force slopes D, (num_worlds, rows, rows), and 0 for worlds without cavitation."""
         fitted, before = self.fitted, self.before
         if before is None or not fitted.low.any():
             return np.zeros_like(slope)
@@ -309,18 +307,18 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], increase, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Return a sum of two terms (m3/s): flow into cylinders and motors, and void volume / step size."""
+        """Return the flow into cylinders and motors plus void volume divided by step size (m3/s)."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return the node pressures (Pa) and the void volumes (m3) after the step."""
+        """Return node pressures (Pa) and void volumes (m3) after the step, with cavitation in the worlds ``low``."""
         if not low.any():
             return p, np.zeros_like(p)
         settled, void = solve_pressures(self, np.where(low[:, None], start, p), load)
         return np.where(low[:, None], settled, p), np.where(low[:, None], self.h * void, 0.0)
 
     def equations(self, p: Array, load: Array) -> tuple[Array, Array]:
-        """Return the flow balance residual (m3/s), and its derivatives with respect to the pressures."""
+        """Return the residual of the flow balance (m3/s), and its derivatives with respect to the pressures."""
         matrix = np.where(self.fixed[..., None], 0.0, self.flows.slopes(p))
         diagonal = np.arange(p.shape[1])
         matrix[:, diagonal, diagonal] += np.where(self.fixed, 1.0, self.capacity)
@@ -332,7 +330,7 @@ class CircuitSolve:
         return np.where(self.fixed, 0.0, error)
 
     def step_fraction(self, p: Array, move: Array, error: Array, load: Array) -> Array:
-        """Return the fraction (0 to 1) of the Newton step -``move`` that the solver takes (num_worlds,)."""
+        """Return the fraction (0 to 1) of the Newton step ``-move`` to take, (num_worlds,)."""
 
         def slope(fraction: Array) -> Array:
             ahead = self.error(p - fraction[:, None] * move, load)
@@ -357,7 +355,7 @@ class CircuitSolve:
         return fraction
 
     def advance(self, work: StepBuffers, rates: Array) -> None:
-        """Write pressures and flows, then advance poppets and other states that depend on pressures."""
+        """Store pressures and flows, and advance poppets and other states that depend on pressures."""
         speed = rates.astype(np.float64)
         for row, (_, n) in enumerate(self.parts.consumers):
             if row in self.oil:

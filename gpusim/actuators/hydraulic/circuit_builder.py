@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_hydraulic_circuit``, and a builder with one method per type of circuit component."""
+"""``ModelBuilder.add_hydraulic_circuit``, and the builder of hydraulic circuits."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _NO_EDGE = {
 
 
 class HydraulicCircuit:
-    """Builder of a hydraulic circuit, with methods that add components and return the components' indices.
+    """Builder of a hydraulic circuit. Each method adds a component and returns its index.
 
-    Pressures are absolute (Pa). Arguments for nodes are node indices. Each component has a unique label. The signals
-    are ``node.<label>...``, ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` and
+    Pressures are absolute (Pa). Nodes are given by their indices. Each component has a unique label. The signals are
+    ``node.<label>...``, ``valve.<label>...``, ``edge.<label>...``, ``pump.<label>...``, ``cylinder.<label>...`` and
     ``hydraulic_motor.<label>...``. ``add_cylinder`` and ``add_motor`` return a :class:`Consumer`.
 
     Attributes:
         index: index of the circuit among the actuators.
-        tank: node of the tank. The pressure of the tank is constant.
+        tank: node of the tank, which has a constant pressure.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class HydraulicCircuit:
             flow: flow at full displacement (m3/s).
             pressure: cut-off pressure, at which the flow is zero (Pa).
             power: maximum hydraulic power (W).
-            control: "pressure" limits the pressure to the cut-off. "load_sensing" also limits the pressure to the
+            control: "pressure" limits the pressure to the cut-off pressure. "load_sensing" also limits it to the
                 highest load pressure plus ``margin``.
             margin: pressure margin of load sensing (Pa).
             band: pressure range in which cut-off and load sensing reduce the flow (Pa). Default: 5 % of ``pressure``.
@@ -140,17 +140,17 @@ class HydraulicCircuit:
         senses: bool = True,
         label: str | None = None,
     ) -> int:
-        """Add a spool valve. ``sim.control[label]`` is the spool command, from -1 (supply to B) to 1 (supply to A).
+        """Add a spool valve with the command ``sim.control[label]``, from -1 (supply to B) to 1 (supply to A).
 
         Args:
             supply, port_a, port_b: nodes at the supply and at the working ports.
-            flow_gain: flow gain K of a fully open supply edge (m3/s/sqrt(Pa)).
+            flow_gain: flow gain K of a fully open edge from the supply (m3/s/sqrt(Pa)).
             drain_gain: flow gain K of the edges to the tank. Default: ``flow_gain``.
             tank: node of the return line. Default: tank of the circuit.
             overlap_supply: overlap c1 of the supply edges, from 0 to below 1.
             overlap_drain: underlap c2 of the drain edges, between -1 and 1, negative for a closed-center valve.
-            compensator_pressure: pressure drop (Pa) over a supply edge above which the flow is constant.
-            load_check: True adds check valves against flow from the working ports to the supply.
+            compensator_pressure: pressure drop over a supply edge above which the flow is constant (Pa).
+            load_check: True to add check valves against flow from the working ports to the supply.
             frequency, damping: natural frequency (rad/s) and damping ratio of the spool.
             transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
             senses: True if load-sensing pumps use the load pressure of this valve.
@@ -215,12 +215,12 @@ class HydraulicCircuit:
         return self._edge(ORIFICE, a, b, gain, transition_pressure, label, initial_opening=opening)
 
     def add_hose(self, a: int, volume: float, gain: float, bulk_modulus: float = 5e8, label: str | None = None) -> int:
-        """Add a hose at node ``a``. Return the node at the other end, with the volume and compliance of the hose.
+        """Add a hose at node ``a``. Return the node at its other end, which has the volume and compliance of the hose.
 
         Args:
             a: node at the inlet of the hose.
             volume: volume of the oil (m3).
-            gain: flow gain K of the resistance of the hose (m3/s/sqrt(Pa)).
+            gain: flow gain K of the hose's flow resistance (m3/s/sqrt(Pa)).
             bulk_modulus: effective bulk modulus of hose and oil (Pa).
             label: label of the new node. The resistance is the edge ``<label>_line``.
         """
@@ -229,14 +229,14 @@ class HydraulicCircuit:
         return end
 
     def add_pilot_line(self, a: int, time_constant: float, volume: float = 2e-5, label: str | None = None) -> int:
-        """Add a pilot line with a damping orifice. Return the end node.
+        """Add a pilot line with a damping orifice, and return its end node.
 
-        The pressure at the end node is the pressure at node ``a`` with a first-order lag.
+        The pressure at the end node follows the pressure at node ``a`` with a first-order lag.
 
         Args:
             a: node at the inlet of the line.
             time_constant: time constant of the lag (s).
-            volume: volume behind the orifice, filled with oil from node ``a`` (m3).
+            volume: oil volume behind the orifice (m3).
             label: label of the new node. The laminar orifice is the edge ``<label>_orifice``.
         """
         element = self._builder.element("actuator", label, "oil_node")
@@ -250,7 +250,7 @@ class HydraulicCircuit:
         self, a: int, b: int, gain: float, cracking_pressure: float = 0.0, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a check valve: flow only from ``a`` to ``b``, if the pressure drop exceeds ``cracking_pressure`` (Pa)."""
+        """Add a check valve from ``a`` to ``b``. It opens above the pressure drop ``cracking_pressure`` (Pa)."""
         return self._edge(CHECK, a, b, gain, transition_pressure, label, set_pressure=cracking_pressure)
 
     def add_relief_valve(
@@ -271,19 +271,19 @@ class HydraulicCircuit:
         opening_range: float = 2e6, time_constant: float = 0.01, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a counterbalance (holding) valve. Oil flows freely from ``valve`` to ``load``.
+        """Add a counterbalance (load-holding) valve. Oil flows freely from ``valve`` to ``load``.
 
-        A poppet controls the flow from ``load`` to ``valve``. The poppet opens if p_load + pilot_ratio p_pilot exceeds
+        A poppet controls the flow from ``load`` to ``valve``. It opens if p_load + pilot_ratio p_pilot exceeds
         ``set_pressure``.
 
         Args:
             load: node of the chamber that holds the load.
             valve: node at the control valve.
             gain: flow gain K of the open valve (m3/s/sqrt(Pa)).
-            set_pressure: pressure at which opening starts (Pa), usually 1.3 times the pressure under the maximum load.
+            set_pressure: pressure at which the poppet starts to open (Pa), usually 1.3 times the maximum load pressure.
             pilot: node of the cylinder's opposite chamber, or of the motor's opposite port.
             pilot_ratio: factor of the pilot pressure.
-            opening_range: pressure increase between the start of opening and the fully open valve (Pa).
+            opening_range: pressure increase from the start of opening to the fully open valve (Pa).
             time_constant: time constant of the poppet (s).
             transition_pressure: pressure drop below which the flow is laminar (Pa).
             label: unique name.
@@ -300,10 +300,10 @@ class HydraulicCircuit:
     ) -> int:  # fmt: skip
         """Add a pipe-break valve, which shuts if the flow from ``load`` to ``line`` exceeds ``flow_limit`` (m3/s).
 
-        The valve stays shut until the pressure drop is below ``transition_pressure``. The valve never stops
-        the flow from ``line`` to ``load``. Lifting the load therefore opens the valve. The time constants are
-        ``time_constant`` (s) for shutting and ``opening_time`` (s) for opening. Set ``flow_limit`` to 1.5 times the
-        maximum working flow, because the load speed overshoots after a sudden change of the command.
+        The valve stays shut until the pressure drop is below ``transition_pressure``. Flow from ``line`` to ``load`` is
+        always possible, so lifting the load reopens the valve. The time constants (s) are ``time_constant`` for
+        shutting and ``opening_time`` for opening. Set ``flow_limit`` to 1.5 times the maximum working flow, because the
+        load speed overshoots after sudden changes of the command.
         """
         return self._edge(
             PIPE_BREAK, load, line, gain, transition_pressure, label, flow_limit=flow_limit,
@@ -339,20 +339,20 @@ class HydraulicCircuit:
         at_b: Vector | None = None,
         label: str | None = None,
     ) -> Consumer:
-        """Add a cylinder between two pins. ``sim.control[label]`` is the brake command, 0 (released) to 1.
+        """Add a cylinder between two pins. The command ``sim.control[label]`` is the brake command, 0 (released) to 1.
 
         Args:
             body_a, body_b: bodies, -1 for the world.
             point_a, point_b: pins in the body frames (m).
-            at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), at the current body poses.
+            at_a, at_b: pins in the world frame (m) for the current poses of the bodies, instead of point_a and point_b.
             area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
             stroke_min, stroke_max: strokes at the end stops (m).
             length_offset: distance between the pins minus the stroke (m).
-            dead_volume: minimum volume of a chamber and its lines (m3), one number or a pair for A and B.
+            dead_volume: minimum volume of each chamber and its lines (m3), one number or a pair for A and B.
             pressure: initial pressures of the chambers (Pa), one number or a pair. Default: pressure of the tank.
             viscous_friction: viscous friction (N s/m).
-            dry_friction, brake_force: dry friction, and additional dry friction at full brake command (N).
-            piston_mass: mass of piston and rod (kg), with inertia along the axis but no weight.
+            dry_friction, brake_force: dry friction (N), and additional dry friction at full brake command (N).
+            piston_mass: mass of piston and rod (kg). It has inertia along the axis, but no weight.
             cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the
                 end cushions.
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
@@ -401,18 +401,18 @@ class HydraulicCircuit:
         rotor_inertia: float = 0.0,
         label: str | None = None,
     ) -> Consumer:
-        """Add a hydraulic motor on a joint coordinate. ``sim.control[label]`` is the brake command, 0 (released) to 1.
+        """Add a hydraulic motor on a joint coordinate. ``sim.control[label]`` is its brake command, 0 (released) to 1.
 
         Args:
             joint: joint index.
-            displacement: displacement per joint angle, including gears (m3/rad). Pressure at port A rotates the joint
-                forward.
+            displacement: displacement per joint angle, including gears (m3/rad). Pressure at port A drives the joint in
+                the positive direction.
             axis: index of the joint coordinate.
-            volume: volume of each side of the motor, including lines (m3).
+            volume: oil volume at each port, including lines (m3).
             pressure: initial pressures of the ports (Pa), one number or a pair. Default: pressure of the tank.
-            leakage: leakage flow per pressure difference of the ports (m3/s/Pa).
+            leakage: leakage flow per pressure difference between the ports (m3/s/Pa).
             viscous_friction: viscous friction (N m s/rad).
-            dry_friction, brake_torque: dry friction, and additional dry friction at full brake command (N m).
+            dry_friction, brake_torque: dry friction (N m), and additional dry friction at full brake command (N m).
             rotor_inertia: inertia along the coordinate (kg m2).
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
 
@@ -435,7 +435,7 @@ class HydraulicCircuit:
         self, kind: str, label: str | None, params: dict[str, Any], areas: list[float], volumes: tuple[float, float],
         pressure: tuple[float, float] | None, friction: tuple[float, float, float, float],
     ) -> Consumer:  # fmt: skip
-        """Add a node for each chamber or port, then add the cylinder or motor."""
+        """Add a cylinder or motor with a node for each chamber or port."""
         b, consumers = self._builder, self._spec.params["consumers"]
         element = b.element("actuator", label, kind)
         name = label or f"{self._spec.label}_{kind.removeprefix('oil_')}{len(consumers)}"
@@ -461,7 +461,7 @@ class HydraulicCircuit:
 
 
 class Consumer:
-    """Indices of a cylinder or motor, and of the nodes at the two chambers or ports."""
+    """Indices of a cylinder or motor, and of the nodes at its chambers or ports."""
 
     def __init__(self, index: int, node_a: int, node_b: int) -> None:
         self.index, self.node_a, self.node_b = index, node_a, node_b
@@ -485,16 +485,16 @@ def add_hydraulic_circuit(
     self: ModelBuilder, tank_pressure: float = 1e5, bulk_modulus: float = 1.5e9, label: str | None = None,
     vapor_pressure: float = VAPOR_PRESSURE,
 ) -> HydraulicCircuit:  # fmt: skip
-    """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors, solved together.
+    """Add an empty hydraulic circuit. Its methods add nodes, valves, pumps, cylinders and motors.
 
     Args:
         tank_pressure: absolute pressure in the tank (Pa).
         bulk_modulus: bulk modulus of the oil (Pa).
         label: unique name.
-        vapor_pressure: absolute pressure at which the oil cavitates and voids open (Pa). The ``void`` signals are the
-            volumes of the voids.
+        vapor_pressure: absolute pressure at which the oil cavitates and voids open (Pa). The ``void`` signals contain
+            the void volumes.
 
     Returns:
-        The circuit, with methods that add nodes, valves, pumps, cylinders and motors.
+        Builder of the circuit.
     """
     return HydraulicCircuit(self, label, tank_pressure, bulk_modulus, vapor_pressure)

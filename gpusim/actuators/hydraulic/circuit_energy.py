@@ -1,13 +1,13 @@
 """Energy of a hydraulic circuit: energy stored in the oil, and work of pumps, valves and edges.
 
-A step of h s changes the pressure of a node from p to p+. The inflow of the node is Q = C (p+ - p)/h + S v+. C = V/B is
-the compliance. V is the volume of the node in the middle of the step. B is the bulk modulus. S v+ is the flow into the
-moving chambers. With the mean pressure p^ = (p + p+)/2, the energy balance is exact:
+A step of h seconds changes the pressure of a node from p to p+. The inflow of the node is Q = C (p+ - p)/h + S v+. C =
+V/B is the compliance, with the bulk modulus B and the volume V of the node in the middle of the step. S v+ is the flow
+into the moving chambers. With the mean pressure p^ = (p + p+)/2, the energy balance is exact:
 
     h p^ Q = C (p+^2 - p^2)/2 + h p^ S v+
 
-If the volume of a chamber grows by dV, the oil in the chamber stores the additional energy dV/B (p^2 + p+^2)/4. A void
-that grows from v to v+ stores the energy p^ (v+ - v) (cavitation.py).
+If the volume of a chamber grows by dV, its oil stores the additional energy dV/B (p^2 + p+^2)/4. A void (cavitation.py)
+that grows from v to v+ stores the energy p^ (v+ - v).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from gpusim.typing import Array
 
 
 class CircuitNow:
-    """Snapshot of a circuit at time t, to compute flows.
+    """Snapshot of a hydraulic circuit at time t, for computing its flows.
 
     Args:
-        group: all circuits.
-        now: the state.
+        group: actuator group of all circuits.
+        now: reader of the current state.
         k: index of the circuit.
     """
 
@@ -54,15 +54,15 @@ class CircuitNow:
         self.scratch: dict[str, Array] = {}
 
     def broadcast(self, array: Array) -> Array:
-        """Broadcast (1 or num_worlds, n) to (num_worlds, n)."""
+        """Broadcast an array (1 or num_worlds, n) to (num_worlds, n)."""
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def command_now(self, group: Group, name: str) -> Array:
-        """Return the commands ``name`` of all actuators in ``group`` (num_worlds, n)."""
+        """Return the values of command ``name`` for the n actuators in ``group``, (num_worlds, n)."""
         return self.control[:, group.control[name]]
 
     def _chambers(self, now: StateReader) -> list[tuple[int, Array, Array]]:
-        """Return (node index, signed area in m2, integrated stroke in m) for every cylinder chamber."""
+        """Return for each cylinder chamber: node index, signed piston area (m2) and integrated stroke (m)."""
         found = []
         for kind, n in self.parts.consumers:
             group = self.groups[kind]
@@ -76,15 +76,15 @@ class CircuitNow:
         return found
 
     def stored(self) -> Array:
-        """Return the sum of C p^2/2 over all nodes without a fixed pressure (num_worlds,), J."""
+        """Return the elastic energy of the oil in all nodes with variable pressure (J), (num_worlds,)."""
         stored = 0.5 * self.volume / self.bulk_modulus * self.pressure**2
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """Return the work (J) of all components by name, for a step of ``h`` seconds. ``after``: end of the step.
+        """Return the work (J) of all components in a step of ``h`` seconds, by name. ``after`` is the end of the step.
 
-        Components are pumps, valves, edges, and nodes with fixed pressure. The entry with the circuit's name is the
-        energy stored by volume changes of chambers and voids.
+        Components are pumps, valves, edges, and nodes with fixed pressure. The entry with the name of the circuit is
+        the energy that volume changes of chambers and voids store.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.node_index)  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ class CircuitNow:
         return f"{self.groups[kind].type.prefix}.{self.groups[kind].labels[n]}"
 
     def _open_valves(self, h: float) -> None:
-        """Set the valve openings for the mean spool positions over the step."""
+        """Set the valve openings for the mean spool positions in the step."""
         if "oil_valve" not in self.groups:
             return
         group = self.groups["oil_valve"]

@@ -1,7 +1,7 @@
-"""Flows of a hydraulic circuit, and derivatives of the flows with respect to the node pressures.
+"""Flows of a hydraulic circuit, and their derivatives with respect to the node pressures.
 
 A *branch* is a flow path between two nodes. A valve has four branches. An edge has one branch. The flow depends on the
-pressure drop d, gain K or G, opening a, set pressure p_set and transition pressure p_tr:
+pressure drop d, the gain K or G, the opening a, the set pressure p_set and the transition pressure p_tr:
 
     orifice           K a d/(d^2 + p_tr^2)^(1/4); a compensator limits d to ``compensator_pressure``
     check valve       an orifice with the drop max(0, d - p_set)
@@ -10,7 +10,8 @@ pressure drop d, gain K or G, opening a, set pressure p_set and transition press
     pipe break        the same as a counterbalance valve
     leak              G d
 
-The equations are from Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, smoothed at zero drop.
+The equations are from Merritt, Hydraulic Control Systems (1967), chapters 3 and 5. They are smoothed at zero pressure
+drop.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Branch:
-    """Flow path between the nodes i and j. ``forth`` and ``back`` are gain times opening (num_worlds,).
+    """Flow path between the nodes i and j.
 
-    ``forth`` applies to flow from i to j, ``back`` to flow from j to i. ``start`` is the pressure drop at which the
-    path opens for flow from i to j.
+    ``forth`` is gain times opening for flow from i to j, and ``back`` for flow from j to i, (num_worlds,) each.
+    ``start`` is the pressure drop at which the branch opens for flow from i to j.
     """
 
     i: int
@@ -46,7 +47,7 @@ class Branch:
     linear: bool
 
     def flow(self, drop: Array) -> tuple[Array, Array]:
-        """Return the flow at a pressure drop, and the derivative of the flow with respect to the drop."""
+        """Return the flow for a pressure drop, and its derivative with respect to the pressure drop."""
         ahead = drop > self.start
         gain = np.where(ahead, self.forth, np.where(drop < 0.0, self.back, 0.0))
         d = np.where(ahead, drop - self.start, np.minimum(drop, 0.0))
@@ -63,9 +64,9 @@ class Flows:
     """Branches and pumps of a circuit in the current substep.
 
     Args:
-        work: buffers of the running step, after the update of the spools.
-        parts: indices of the components of the circuit.
-        node_index: index of every node within its circuit.
+        work: work arrays of the step, after the update of the spools.
+        parts: indices of the circuit's components.
+        node_index: index of each node within its circuit.
     """
 
     def __init__(self, work: StepBuffers, parts: Parts, node_index: Array) -> None:
@@ -118,7 +119,7 @@ class Flows:
         return b.flow(p[:, b.i] - p[:, b.j])[0]
 
     def inflow(self, p: Array) -> Array:
-        """Return the sum of the flows into every node (m3/s)."""
+        """Return the total inflow of each node (m3/s)."""
         total = np.zeros_like(p)
         for b in self.branches:
             flow = b.flow(p[:, b.i] - p[:, b.j])[0]
@@ -129,7 +130,7 @@ class Flows:
         return total
 
     def slopes(self, p: Array) -> Array:
-        """Return -d inflow/dp (num_worlds, nodes, nodes)."""
+        """Return the derivatives -d inflow/dp, (num_worlds, nodes, nodes)."""
         matrix = np.zeros((*p.shape, p.shape[1]))
         for b in self.branches:
             slope = b.flow(p[:, b.i] - p[:, b.j])[1]
@@ -143,7 +144,7 @@ class Flows:
         return matrix
 
     def pump(self, n: int, p: Array) -> tuple[Array, Array]:
-        """Return the flow Q of a pump (m3/s), and -dQ/dp."""
+        """Return the flow Q of pump ``n`` (m3/s), and -dQ/dp."""
         group, q = self.work.groups["oil_pump"], self._values("oil_pump", n)
         at, max_flow = p[:, self._at("oil_pump", "node", n)], q["max_flow"]
         flow = max_flow * np.clip(self.work.command_now(group, "displacement")[:, n], 0.0, 1.0)
@@ -161,7 +162,7 @@ class Flows:
         return np.where(limits, q["power"] / positive, flow), slope
 
     def load_pressure(self, work: StepBuffers, p: Array) -> Array:
-        """Return the maximum pressure (Pa) at open working ports of valves with ``senses=True``, or 0 without any."""
+        """Return the maximum pressure (Pa) at open working ports of valves with ``senses=True``, or 0."""
         highest = np.zeros(self.work.num_worlds)
         for n in self.parts.valves:
             senses = self._values("oil_valve", n)["senses"] > 0.5
@@ -173,7 +174,7 @@ class Flows:
 
 
 def poppet_target(work: StepBuffers, group: Group, n: int, node_index: Array, p: Array, branch: Branch) -> Array:
-    """Return the opening (0 to 1) that a poppet approaches at the current pressures.
+    """Return the steady-state opening (0 to 1) of the poppet of edge ``n`` at the pressures p.
 
     For a counterbalance valve, the opening depends on the load pressure and the pilot pressure.
     """

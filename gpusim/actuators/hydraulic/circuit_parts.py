@@ -1,7 +1,8 @@
 """Components of a hydraulic circuit: nodes, valves, edges, pumps, cylinders and motors.
 
-Each component belongs to one circuit. This file defines parameters and signals of components, and circuit.py solves for
-the pressures. Pressures are absolute (Pa). Flows are positive from ``node_a`` to ``node_b`` (m3/s). Volumes are in m3.
+Each component belongs to one circuit. This file defines the parameters and signals of the components. circuit.py
+computes the pressures. Pressures are absolute (Pa). Flows are positive from ``node_a`` to ``node_b`` (m3/s). Volumes
+are in m3.
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ def _command_reading(kind: str, name: str, doc: str, lower: float) -> Reading:
 
 @register
 class OilNode(ActuatorType):
-    """Volume of oil with one pressure p (variable or fixed): C p' = inflow with C = volume/bulk_modulus.
+    """Node: oil volume with a variable or fixed pressure p. C p' = inflow with C = volume/bulk_modulus.
 
-    At vapor pressure, a void opens in the oil (cavitation.py).
+    At the vapor pressure, a void opens in the oil (cavitation.py).
     """
 
     name: ClassVar[str] = "oil_node"
@@ -89,7 +90,7 @@ class OilNode(ActuatorType):
         group.check_signs(("bulk_modulus",), ("initial_pressure",))
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
-        """Raise ModelError if the minimum oil volume of a node is not positive."""
+        """Raise ModelError if the oil volume of a node can become zero or negative."""
         volumes = groups[self.name].params["volume"]
         p = groups[OilCylinder.name].params if OilCylinder.name in groups else {}
         worlds = max(map(len, (volumes, *p.values())))
@@ -149,7 +150,7 @@ class OilValve(ActuatorType):
     )  # fmt: skip
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the spool command (fraction of the travel). Safe value: center position."""
+        """Return the operator settings of the spool command (fraction of the travel). Safe value: 0 (center)."""
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def check(self, group: Group) -> None:
@@ -161,7 +162,7 @@ class OilValve(ActuatorType):
 
 @register
 class OilEdge(ActuatorType):
-    """Valve or line between two nodes: orifice, leak, check valve, relief valve, counterbalance or pipe-break valve."""
+    """Edge between two nodes: orifice, leak, check valve, relief valve, counterbalance valve or pipe-break valve."""
 
     name: ClassVar[str] = "oil_edge"
     kernel_file: ClassVar[str] = "circuit.cuh"
@@ -200,7 +201,7 @@ class OilEdge(ActuatorType):
         return float(spec.params["initial_opening"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of an orifice opening. Safe value: initial opening."""
+        """Return the operator settings of the opening of an orifice. Safe value: initial opening."""
         idle = int(spec.params["kind"]) != ORIFICE
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["initial_opening"]), springs=False, idle=idle)
 
@@ -211,21 +212,21 @@ class OilEdge(ActuatorType):
 
 
 def read_outlet_power(group: Group, now: StateReader) -> Array:
-    """Return the hydraulic power Q (p - p_tank) (W)."""
+    """Return the hydraulic power Q (p - p_tank) of pumps (W)."""
     tank: Array = now.group("oil_node").state["pressure"][:, group.params["tank"][0].astype(int)]
     return np.asarray(group.state["flow"] * (group.state["pressure_now"] - tank))
 
 
 @register
 class OilPump(ActuatorType):
-    """Pump that feeds a node from a tank. The suction side does not cavitate.
+    """Pump that feeds a node from a tank. Its suction side never cavitates.
 
         Q = displacement * max_flow, at most   max_flow clamp((pressure - p)/band, 0, 1)       (pressure cut-off)
                                                 power/p                                          (power limit)
                                                 max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS is the maximum pressure at open working ports of valves with ``senses=True``, after the lag of the load-sensing
-    line.
+    p_LS is the pressure of the load-sensing line. It follows the maximum pressure at open working ports of valves with
+    ``senses=True``, with a lag.
     """
 
     name: ClassVar[str] = "oil_pump"
@@ -290,7 +291,7 @@ _CONSUMER = (
 
 
 def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateReader], Array]:
-    """Return a reader of the pressure (or the state variable ``name``) of the node at a cylinder or motor port."""
+    """Return a function that reads the state variable ``name`` of the node at a cylinder or motor port."""
 
     def read(group: Group, now: StateReader) -> Array:
         value: Array = now.group("oil_node").state[name]
@@ -300,7 +301,7 @@ def read_pressure(port: str, name: str = "pressure") -> Callable[[Group, StateRe
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the oil force minus viscous friction at time t, S_A p_A - S_B p_B - k v (N or N m)."""
+    """Return the oil force minus the viscous friction at time t: S_A p_A - S_B p_B - k v (N or N m)."""
     p = group.params
     pressures = [read_pressure(port)(group, now) for port in "ab"]
     drag = p["viscous_friction"] * now.axis_rate(group.axis)
@@ -354,7 +355,7 @@ class Consumer(ActuatorType):
         group.check_signs(("area_a", "area_b"), ("viscous_friction", "dry_friction", "brake_force", "moving_mass"))
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the mass of the piston (kg) or the inertia of the rotor (kg m2)."""
+        """Return the masses of the pistons (kg) or the inertias of the rotors (kg m2)."""
         return group.params["moving_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
@@ -370,13 +371,13 @@ class Consumer(ActuatorType):
         )
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
-        """Add the end stops, and return P and D of the cushions' impulse law P - D u."""
+        """Add the end stops, and return P and D of the impulse law P - D u of the end cushions."""
         return 0.0, 0.0
 
 
 @register
 class OilCylinder(LineActuator, Consumer):
-    """Hydraulic cylinder between two pins, with stops and cushions."""
+    """Hydraulic cylinder between two pins, with end stops and cushions."""
 
     name: ClassVar[str] = "oil_cylinder"
     prefix: ClassVar[str] = "cylinder"
@@ -405,7 +406,7 @@ class OilCylinder(LineActuator, Consumer):
     )
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if the initial stroke of a cylinder is not between the stops."""
+        """Raise ModelError if the initial stroke of a cylinder is not between its end stops."""
         for spec in specs:
             check_start(spec, builder)
 
@@ -417,11 +418,11 @@ class OilCylinder(LineActuator, Consumer):
             raise validate.fail(group.specs[0].element, "stroke_min is above stroke_max", "swap them")
 
     def check_together(self, groups: Mapping[str, Group]) -> None:
-        """Raise ModelError if the minimum oil volume of a chamber is not positive."""
+        """Raise ModelError if the oil volume of a chamber can become zero or negative."""
         groups[OilNode.name].type.check_together(groups)
 
     def end_stops(self, group: Group, work: StepBuffers) -> tuple[Array | float, Array | float]:
-        """Add the end stops, and return the impulse P and the slope D of the end cushions."""
+        """Add the end stops, and return P and D of the impulse law P - D u of the end cushions."""
         p, offset = group.params, group.params["length_offset"]
         work.add_limits(group, p["stroke_min"] + offset, p["stroke_max"] + offset)
         return cushions(group, work, work.axis_position[:, group.axis] - offset)
@@ -446,7 +447,7 @@ class OilMotor(JointActuator, Consumer):
 
 @dataclass
 class Parts:
-    """Indices of a circuit's components, by component type. A consumer (cylinder or motor) is a pair (type, index)."""
+    """Indices of a circuit's components by component type. Consumers (cylinders and motors) are pairs (type, index)."""
 
     nodes: list[int]
     valves: list[int]
@@ -456,7 +457,7 @@ class Parts:
 
 
 def parts_of(group: Group, groups: dict[str, Group], k: int) -> Parts:
-    """Return the components of the circuit ``k``."""
+    """Return the components of circuit ``k``."""
     if (key := f"parts {k}") not in group.derived:
 
         def indices_of(kind: str) -> list[int]:

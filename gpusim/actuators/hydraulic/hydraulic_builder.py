@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_hydraulic_cylinder``, with checks of its parameters."""
+"""``ModelBuilder.add_hydraulic_cylinder``, and checks of its parameters."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def add_hydraulic_cylinder(
 ) -> int:
     """Add a hydraulic cylinder with a spool valve between two pins.
 
-    ``sim.control[label]`` is the valve command, -1 to 1. Positive values extend the cylinder.
-    ``sim.control[label + ".brake"]`` is the brake command, 0 to 1. The signals are
-    ``cylinder.<label>.position, .velocity, .pressure_a, .pressure_b, .spool, .force, .void_a, .void_b``.
+    The commands are ``sim.control[label]`` for the valve, -1 to 1, and ``sim.control[label + ".brake"]`` for the brake,
+    0 to 1. Positive valve commands extend the cylinder. The signals are ``cylinder.<label>.position, .velocity,
+    .pressure_a, .pressure_b, .spool, .force, .void_a, .void_b``.
 
     Args:
         body_a, body_b: bodies, -1 for the world.
@@ -91,7 +91,7 @@ def add_hydraulic_cylinder(
         area_a, area_b: piston areas of the chambers A and B (m2). Pressure in A extends the cylinder.
         volume_a, volume_b: chamber volumes at zero stroke, including dead volumes (m3).
         stroke_min, stroke_max: strokes at the end stops (m).
-        flow_gain: flow gain K of a fully open valve edge (m3/s/sqrt(Pa)), see :func:`gpusim.orifice_gain`.
+        flow_gain: flow gain K of a fully open valve edge (m3/s/sqrt(Pa)). See :func:`gpusim.orifice_gain`.
         length_offset: distance between the pins minus the stroke (m).
         bulk_modulus: bulk modulus of the oil (Pa).
         supply_pressure, tank_pressure: pressures of the supply and of the tank (Pa).
@@ -104,19 +104,19 @@ def add_hydraulic_cylinder(
         valve_order: order of the spool dynamics: 2 (``valve_frequency`` in rad/s, ``valve_damping``) or 1
             (``valve_time_constant`` in s).
         transition_pressure: pressure drop below which the flow through an edge is laminar (Pa).
-        orifice: flow as a function of the pressure drop: "smooth", or "linear" (linear below ``transition_pressure``,
-            square root above).
+        orifice: flow law of the valve edges. "smooth" is smooth at zero pressure drop. "linear" is linear below
+            ``transition_pressure``, and a square root above.
         anticavitation_gain: flow gain K of the check valves from the tank (m3/s/sqrt(Pa)).
-        piston_mass: mass of piston and rod (kg), with inertia along the axis but no weight.
+        piston_mass: mass of piston and rod (kg). It has inertia along the axis, but no weight.
         pressure_a, pressure_b: initial pressures of the chambers (Pa). Default: pressure of the tank.
         hose_volume_a, hose_volume_b: additional volumes of the hoses (m3).
         hose_bulk_modulus: effective bulk modulus of hose and oil (Pa).
         cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the end
             cushions.
-        stop_restitution: coefficient of restitution of the stops, 0 to 1.
-        coupling: "implicit", or "papers" to compare with published models (needs a piston mass).
+        stop_restitution: coefficient of restitution of the end stops, 0 to 1.
+        coupling: "implicit", or "papers" for comparisons with published models. "papers" needs a ``piston_mass``.
         label: unique name.
-        at_a, at_b: alternative to point_a, point_b: the pins in the world frame (m), at the current body poses.
+        at_a, at_b: pins in the world frame (m) for the current poses of the bodies, instead of point_a and point_b.
         vapor_pressure: absolute vapor pressure of the oil (Pa), at which a void opens in a chamber.
 
     Returns:

@@ -1,9 +1,9 @@
-"""Hydraulic cylinder with spool valve, brake and stroke stops.
+"""Hydraulic cylinder with spool valve, brake and end stops.
 
-With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). The solver
-solves oil force, friction and stops as one constraint row, together with the mechanism. With ``coupling="papers"`` (for
-comparisons), the piston first moves without the load, in steps of at most 0.1 ms. After these piston steps, an impulse
-couples the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
+With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). One
+constraint row contains oil force, friction and end stops. The solver solves it together with the mechanism. With
+``coupling="papers"`` (for comparisons), the piston first moves without the load, in steps of at most 0.1 ms. Then an
+impulse couples the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ VOLUME_SYNC = 0.1
 
 
 def stroke(group: Group, work: StepBuffers) -> Array:
-    """Return the piston position x = (distance between the pins) - length_offset (m)."""
+    """Return the stroke x = (distance between the pins) - length_offset (m)."""
     position: Array = work.axis_position[:, group.axis] - group.params["length_offset"]
     return position
 
@@ -62,7 +62,7 @@ def _command_reader(name: str) -> Any:
 
 
 def _supplied(p: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the usual range of chamber pressures: tank pressure and supply pressure (Pa)."""
+    """Return the usual range of chamber pressures: tank pressure to supply pressure (Pa)."""
     return p["tank_pressure"], p["supply_pressure"]
 
 
@@ -77,7 +77,7 @@ def read_velocity(group: Group, now: StateReader) -> Array:
 
 
 def read_force(group: Group, now: StateReader) -> Array:
-    """Return the oil force minus viscous friction, S_A p_A - S_B p_B - k v (N)."""
+    """Return the oil force minus the viscous friction: S_A p_A - S_B p_B - k v (N)."""
     p, s = group.params, group.state
     oil = p["area_a"] * s["pressure_a"] - p["area_b"] * s["pressure_b"]
     force: Array = oil - p["viscous_friction"] * read_velocity(group, now)
@@ -132,16 +132,16 @@ _NOT_NEGATIVE = (
 
 
 def is_within(stroke: float, low: float, high: float) -> bool:
-    """Return whether a stroke is between the stops, with a tolerance of 1 micrometer plus 0.1 % of the range."""
+    """Return whether a stroke is between the end stops. The tolerance is 1 micrometer plus 0.1 % of the range."""
     margin = 1e-6 + 1e-3 * (high - low)
     return low - margin <= stroke <= high + margin
 
 
 def check_start(spec: ActuatorSpec, builder: Elements) -> None:
-    """Check that the initial stroke of a cylinder is between the stops.
+    """Check that the initial stroke of a cylinder is between its end stops.
 
     Raises:
-        ModelError: the stroke is not between the stops.
+        ModelError: the stroke is not between the end stops.
     """
     p = spec.params
     ends = [
@@ -156,7 +156,7 @@ def check_start(spec: ActuatorSpec, builder: Elements) -> None:
 
 @register
 class HydraulicCylinder(ActuatorType):
-    """Hydraulic cylinder that adds oil force, friction and stops along the line between two pins."""
+    """Hydraulic cylinder: oil force, friction and end stops along the line between two pins."""
 
     name: ClassVar[str] = "cylinder"
     kernel_file: ClassVar[str] = "hydraulic_cylinder.cuh"
@@ -229,7 +229,7 @@ class HydraulicCylinder(ActuatorType):
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of the valve command or the brake command.
 
-        The valve command is -1 (retract) to 1 (extend), with the safe value 0. The safe value of the brake command is 1
+        The valve command is -1 (retract) to 1 (extend), with the safe value 0. The brake command has the safe value 1
         (applied).
         """
         if name == "brake":
@@ -238,18 +238,18 @@ class HydraulicCylinder(ActuatorType):
         return UiHints(lower=-1.0, upper=1.0, safe=0.0)
 
     def axis(self, spec: ActuatorSpec, maker: AxisMaker) -> int:
-        """Return the index of the constraint row (axis row) along the line between the pins."""
+        """Return the index of the axis row along the line between the pins."""
         p = spec.params
         ends = p["body_a"], p["point_a"], p["body_b"], p["point_b"]
         return maker.line_axis(spec.label, *ends, limit_restitution=p["stop_restitution"])
 
     def check_model(self, specs: Sequence[ActuatorSpec], builder: Elements) -> None:
-        """Raise ModelError if the initial stroke of a cylinder is not between the stops."""
+        """Raise ModelError if the initial stroke of a cylinder is not between its end stops."""
         for spec in specs:
             check_start(spec, builder)
 
     def check(self, group: Group) -> None:
-        """Raise ModelError if a chamber volume is not positive at every stroke, or a constant has the wrong sign."""
+        """Raise ModelError if a chamber volume is not positive at some stroke, or if a parameter has the wrong sign."""
         p = group.params
         group.check_signs(_POSITIVE, _NOT_NEGATIVE)
         hydraulics.check_overlaps(group)
@@ -269,11 +269,11 @@ class HydraulicCylinder(ActuatorType):
             raise validate.fail(group.specs[0].element, rule, "give absolute pressures with 0 <= vapor <= tank")
 
     def inertia(self, group: Group) -> Array | None:
-        """Return the mass of the piston."""
+        """Return the masses of the pistons (kg)."""
         return group.params["piston_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Move the valve spool once per substep. Linearize the oil force at the latest piston velocity."""
+        """Move the valve spools (once per substep), and linearize the oil force at the latest piston velocity."""
         if velocity is None:
             self._begin(group, work)
         else:
@@ -321,7 +321,7 @@ class HydraulicCylinder(ActuatorType):
             work.scratch["cylinder.free"] = free_piston(group, work, x)
 
     def _implicit_law(self, group: Group, work: StepBuffers) -> None:
-        """Compute P and D of the impulse law P - D u."""
+        """Return P and D of the impulse law P - D u of the oil."""
         p, scratch = group.params, work.scratch
         a, b = work.circuit.lines(scratch["cylinder.guess"], scratch["cylinder.slope"])
         scratch["cylinder.lines"] = np.stack([a, b, scratch["cylinder.slope"]])
@@ -338,7 +338,7 @@ class HydraulicCylinder(ActuatorType):
         work.add_law(group, impulse + cushion[0], drag + cushion[1])
 
     def advance(self, group: Group, work: StepBuffers) -> None:
-        """Compute the chamber pressures from the solved piston velocity."""
+        """Update the chamber pressures with the solved piston velocity."""
         s, scratch = group.state, work.scratch
         oil = scratch["cylinder.oil"]
         speed = work.rate_next[:, group.axis]
@@ -355,7 +355,7 @@ class HydraulicCylinder(ActuatorType):
 
 
 def cushions(group: Group, work: StepBuffers, x: Array) -> tuple[Array, Array]:
-    """Return P and D (num_worlds, n) of the cushions: one-sided springs of ``cushion_length`` at each stop."""
+    """Return P and D (num_worlds, n) of the end cushions. A cushion is a one-sided spring with ``cushion_length``."""
     p = group.params
     impulse, slope = np.zeros_like(x), np.zeros_like(x)
     if not np.any(p["cushion_stiffness"] + p["cushion_damping"] > 0.0):
@@ -375,7 +375,7 @@ Start = tuple[Array, Array, Array, float]
 
 
 def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: Start) -> Circuit:
-    """Return the Circuit for given valve openings. Each chamber has three edges: supply, tank and check valve."""
+    """Return the :class:`Circuit` for given valve openings. Each chamber has edges to supply, tank and check valve."""
     p = group.params
     if not group.derived:
         supply, tank = p["supply_pressure"], p["tank_pressure"]
@@ -400,11 +400,11 @@ def circuit(group: Group, openings: tuple[Array, Array, Array, Array], start: St
 
 @dataclass
 class Circuit:
-    """Valve edges and oil of both chambers of the cylinders.
+    """Valve edges and oil of both chambers of n cylinders.
 
-    ``opened`` is K times opening (edge, chamber, worlds, n). ``reference`` is the pressure behind each edge (3, 1,
-    worlds, n). Arrays without a given shape are (chamber, worlds, n). ``pressure``, ``void`` and ``compliance`` are
-    values at the start of a step.
+    ``opened`` is the flow gain K times the opening of each edge, (edges, 2, worlds, n). ``reference`` is the pressure
+    at the outer end of each edge (supply, tank, tank), (3, 1, worlds, n). All other arrays are (2, worlds, n), with the
+    first axis for the chambers. ``pressure``, ``void`` and ``compliance`` are values at the start of the step.
     """
 
     opened: Array
@@ -422,11 +422,11 @@ class Circuit:
     """Piston velocity in the last solver pass (worlds, n)."""
 
     def lines(self, guess: Array, slope: Array) -> tuple[Array, Array]:
-        """Return both pressures after the step as linear functions ``p+ = a - b v``.
+        """Return the chamber pressures after the step as linear functions ``p+ = a - b v`` of the piston velocity v.
 
         Args:
-            guess: pressures at which to compute the conductances flow/drop (2, worlds, n).
-            slope: coefficient b for chambers with a void after the step, else NaN (2, worlds, n).
+            guess: pressures at which to compute the conductances (flow / pressure drop), (2, worlds, n).
+            slope: coefficient b of chambers with a void after the step, and NaN for other chambers, (2, worlds, n).
 
         Returns:
             a (Pa) and b (Pa s/m), both (2, worlds, n).
@@ -437,7 +437,7 @@ class Circuit:
         return np.where(empty, self.vapor + slope * self.speed, a), np.where(empty, slope, b)
 
     def _edges(self, guess: Array) -> tuple[Array, Array]:
-        """Return the sums of G and of G p_ref over all edges (G: conductance, p_ref: reference pressure)."""
+        """Return the sums of G and G p_ref over all edges. G is the conductance, p_ref the reference pressure."""
         supply, tank = self.reference[0], self.reference[1]
         drop = self.reference[:2] - guess
         conductance = hydraulics.edge_conductance(self.opened, drop, self.transition, self.linear)
@@ -451,17 +451,17 @@ class Circuit:
         return total, inflow
 
     def _balance(self, p: Array, velocity: Array) -> Array:
-        """Return the residual of each chamber's flow balance at pressure p: new void volume / step size (m3/s)."""
+        """Return the residual of the flow balance of each chamber at pressure p (m3/s): new void volume / step size."""
         total, inflow = self._edges(p)
         stored = self.compliance * (p - self.pressure) + self.void
         return np.asarray(stored / self.h - (inflow - total * p) + self.area * velocity)
 
     def begin(self, pressure: Array) -> tuple[Array, Array]:
-        """Return the initial guesses of the pressures, and the slopes b of chambers with a void (else NaN)."""
+        """Return the initial guesses of the pressures, and the slopes of :meth:`lines`."""
         return self.refit(pressure, np.full_like(pressure, np.inf), self.speed)
 
     def refit(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return improved pressure guesses, and the slopes b of chambers with a void after the step (else NaN)."""
+        """Return improved guesses of the pressures, and the slopes of :meth:`lines`."""
         low = (self.void != 0.0) | (guess == self.vapor) | ((p < self.vapor) & (guess < self.vapor))
         if not low.any():
             return p, np.full_like(p, np.nan)
@@ -472,7 +472,7 @@ class Circuit:
         return np.where(empty, vapor, np.where(low, np.maximum(p, vapor), p)), np.where(empty, slope, np.nan)
 
     def settled(self, p: Array, guess: Array, velocity: Array) -> tuple[Array, Array]:
-        """Return pressures (Pa) and voids (m3) after the step for a piston velocity."""
+        """Return the pressures (Pa) and void volumes (m3) after the step, for a piston velocity."""
         low = (self.void != 0.0) | (p < self.vapor) | (guess == self.vapor)
         void = np.zeros_like(p)
         if not low.any():

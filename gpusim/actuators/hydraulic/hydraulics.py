@@ -1,6 +1,6 @@
 """Building blocks of hydraulics: valve, edge (orifice) and chamber.
 
-Arguments are arrays (1 or num_worlds, n) over all n edges or chambers, except in ``orifice_gain``.
+Arguments are arrays (1 or num_worlds, n) over n edges or chambers. ``orifice_gain`` takes numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAPERS_SUBSTEP = 1e-4
 
 
 def orifice_gain(discharge_coefficient: float, spool_diameter: float, spool_travel: float, density: float) -> float:
-    """Return the flow gain K = alpha pi d x sqrt(2/rho) of a fully open spool edge. The flow is ``Q = K sqrt(dp)``.
+    """Return the flow gain K = alpha pi d x sqrt(2/rho) of a fully open spool edge, for the flow ``Q = K sqrt(dp)``.
 
     Args:
         discharge_coefficient: discharge coefficient alpha (0.6 to 0.7 for sharp edges).
@@ -56,7 +56,7 @@ def check_overlaps(group: Group) -> None:
 def second_order_valve(
     position: Array, rate: Array, command: Array, gain: Array, frequency: Array, damping: Array, h: float
 ) -> tuple[Array, Array, Array]:
-    """Compute an exact step of ``x'' + 2 D w x' + w^2 x = K w^2 u``, with spool position x and constant command u.
+    """Solve ``x'' + 2 D w x' + w^2 x = K w^2 u`` exactly over one step, with spool position x and constant command u.
 
     Returns:
         Position and rate at the end of the step, and the mean position over the step.
@@ -85,7 +85,7 @@ def second_order_valve(
 def first_order_valve(
     position: Array, command: Array, gain: Array, time_constant: Array, h: float
 ) -> tuple[Array, Array]:
-    """Return the final and the mean position for an exact step of ``T x' + x = K u`` with a constant command u."""
+    """Solve ``T x' + x = K u`` exactly over one step with constant u. Return the final and the mean position x."""
     target = gain * command
     ratio = h / time_constant
     offset = position - target
@@ -95,8 +95,9 @@ def first_order_valve(
 def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> tuple[Array, Array, Array, Array]:
     """Return the openings (0 to 1) of the edges supply to A, A to tank, supply to B, and B to tank.
 
-    Openings at the spool position x: max(0, (x - c1)/(1 - c1)) from supply to A, and max(0, (x + c2)/(1 + c2)) from B
-    to tank. For the edges from supply to B and from A to tank, replace x by -x. A closed-center valve has c2 < 0.
+    At the spool position x, the opening from supply to A is max(0, (x - c1)/(1 - c1)). The opening from B to tank is
+    max(0, (x + c2)/(1 + c2)). For the edges from supply to B and from A to tank, replace x by -x. A closed-center valve
+    has c2 < 0.
     """
     x = np.clip(spool, -1.0, 1.0)
 
@@ -110,14 +111,14 @@ def edge_openings(spool: Array, overlap_supply: Array, overlap_drain: Array) -> 
 
 
 def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Array | None) -> Array:
-    """Return the conductance G = flow / drop of edges at a pressure drop.
+    """Return the conductance G = flow / pressure drop of edges.
 
     Args:
-        opened: flow gain K times opening (m3/s/sqrt(Pa)).
-        drop: pressure drop p_ref - p (Pa).
-        transition: pressure drop below which the flow is laminar (Pa).
-        linear: mask of the edges with Q = K a sign(d) sqrt(|d|), linear below the transition. Edges outside the mask
-            have Q = K a d/(d^2 + p_tr^2)^(1/4). With ``linear=None``, no edge is linear.
+        opened: flow gain K times opening a (m3/s/sqrt(Pa)).
+        drop: pressure drop d = p_ref - p (Pa).
+        transition: transition pressure p_tr, below which the flow is laminar (Pa).
+        linear: mask of the edges with Q = K a sign(d) sqrt(|d|) above p_tr, and linear flow below. All other edges have
+            Q = K a d/(d^2 + p_tr^2)^(1/4). None stands for an empty mask.
     """
     root = np.sqrt(np.sqrt(drop * drop + transition * transition))
     if linear is not None:
@@ -129,13 +130,13 @@ def edge_conductance(opened: Array, drop: Array, transition: Array, linear: Arra
 def chamber(
     pressure: Array, compliance: Array, area: Array, conductance: Array, inflow: Array, h: float
 ) -> tuple[Array, Array]:
-    """Return the pressure after an implicit step as a linear function of the piston velocity: ``p+ = a - b v``.
+    """Return the pressure after an implicit step as a linear function of the piston velocity v: ``p+ = a - b v``.
 
-    ``C p' = sum G (p_ref - p+) - S v`` with the compliance C = V/beta.
+    The equation of the chamber is ``C p' = sum G (p_ref - p+) - S v`` with the compliance C = V/beta.
 
     Args:
         pressure: pressure at the start of the step (Pa).
-        compliance: V/beta of chamber and hose (m3/Pa).
+        compliance: compliance C of chamber and hose (m3/Pa).
         area: piston area S (m2), negative for the chamber that shrinks when the piston extends.
         conductance: sum of the conductances G of the edges (m3/s/Pa).
         inflow: sum of G p_ref over the edges (m3/s).
@@ -150,7 +151,7 @@ def chamber(
 
 
 def compliances(p: dict[str, Array], x: Array) -> Array:
-    """Return V/beta of both chambers, including hoses (2, worlds, n), m3/Pa."""
+    """Return the compliances V/beta of both chambers, including hoses (m3/Pa), (2, worlds, n)."""
     bulk, hose = p["bulk_modulus"], p["hose_bulk_modulus"]
     return np.stack(
         [
@@ -161,11 +162,11 @@ def compliances(p: dict[str, Array], x: Array) -> Array:
 
 
 def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Array:
-    """Return the stroke (m) in the middle of the step, clipped to the stops, to compute the oil volume.
+    """Return the stroke in the middle of the step (m), clipped to the end stops.
 
     Args:
         p: parameters ``stroke_min`` and ``stroke_max`` (m).
-        oil: integrated stroke at the start of the step (m).
+        oil: stroke at the start of the step, as integrated for the oil volume (m).
         speed: velocity at the last half step (m/s).
         h: step size (s).
     """
@@ -174,17 +175,17 @@ def middle_stroke(p: dict[str, Array], oil: Array, speed: Array, h: float) -> Ar
 
 
 def free_piston(group: Group, work: StepBuffers, x: Array) -> Array:
-    """Return velocity, pressures and voids of the unloaded piston after the step, for ``coupling="papers"``.
+    """Return velocity, pressures and void volumes of the unloaded piston after the step, for ``coupling="papers"``.
 
     The piston starts with the velocity of the load. Mass and viscous friction of the piston resist the oil force.
 
     Args:
-        group: the cylinders.
-        work: buffers of the running step.
+        group: actuator group of the cylinders.
+        work: work arrays of the step.
         x: stroke at t_n (m).
 
     Returns:
-        (5, num_worlds, n): velocity (m/s), p_A and p_B (Pa), both voids (m3).
+        Velocity (m/s), p_A and p_B (Pa), and both void volumes (m3), (5, num_worlds, n).
     """
     p = group.params
     count = max(1, math.ceil(work.h / PAPERS_SUBSTEP - 1e-9))

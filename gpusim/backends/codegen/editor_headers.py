@@ -26,8 +26,7 @@ def write_headers(folder: str | os.PathLike[str], model: Model | None = None) ->
 
     Args:
         folder: target folder. The function creates the folder if it is missing.
-        model: model with the kinds of actuators to include. By default, the headers contain only the built-in actuator
-            kinds.
+        model: model with custom actuator kinds to include. By default, the headers contain the built-in kinds.
 
     Returns:
         The paths of the files.

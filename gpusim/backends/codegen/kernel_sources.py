@@ -1,4 +1,4 @@
-"""CUDA C++ sources of the package, and the selection of sources for a compilation."""
+"""Read the CUDA C++ sources of the package, and select the sources for a compilation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEFINE_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def kernel_sources() -> dict[str, str]:
-    """Return the text of each source of ``gpusim.cuda_kernels`` by path, e.g. ``"actuators/spring.cuh"``."""
+    """Return the texts of all sources in ``gpusim.cuda_kernels`` by path, e.g. ``"actuators/spring.cuh"``."""
     return dict(sorted(_walk(resources.files("gpusim.cuda_kernels"), "")))
 
 
@@ -36,12 +36,11 @@ def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return ``main`` and all sources that it includes. Include paths are relative to the root folder.
+    """Return ``main`` and all sources that it includes, with include paths relative to the root folder.
 
     Args:
         main: name of the source to compile.
-        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
-            the same name.
+        generated: texts of generated sources by name. A generated source replaces a package source with the same name.
 
     Raises:
         UnknownNameError: ``main`` does not exist.
@@ -65,12 +64,12 @@ def reachable_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
 
 
 def gpu_sources(main: str, generated: dict[str, str]) -> dict[str, str]:
-    """Return the sources of :func:`reachable_sources` for a GPU. In these sources, functions take a World by value."""
+    """Return the sources of :func:`reachable_sources` for a GPU. Their functions take a ``World`` by value."""
     return {name: _BY_REFERENCE.sub("World w", text) for name, text in reachable_sources(main, generated).items()}
 
 
 def _resolve(name: str, known: dict[str, str]) -> tuple[str, list[str]]:
-    """Return the text of a source with include paths from the root folder."""
+    """Return the text of a source with include paths relative to the root folder."""
     targets = []
 
     def rooted(match: re.Match[str]) -> str:
@@ -88,7 +87,7 @@ def define_flags(defines: dict[str, str]) -> list[str]:
     """Return the ``-D`` flags of preprocessor macros, sorted by name.
 
     Raises:
-        CompileError: the name of a macro is not an identifier, or the value has several lines.
+        CompileError: the name of a macro is not an identifier, or its value has several lines.
     """
     for name, value in defines.items():
         if not _DEFINE_NAME.fullmatch(name) or "\n" in value:

@@ -1,4 +1,4 @@
-"""Header for robotics/robotics.cu: ``Robot`` contains the tables of a kinematic tree and its tasks."""
+"""Generate the header for robotics/robotics.cu. The struct ``Robot`` contains the tables of a kinematic tree."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ world, in doubles."""
 
 
 def robot_header() -> str:
-    """Return ``robot.cuh``, the C++ definition of ``Robot``."""
+    """Return ``robot.cuh`` with the C++ struct ``Robot``."""
     members = [f"    const {kind}* {name};" for name, kind in TABLES.items()]
     members += [f"    double* {name};" for name in OUTPUTS]
     members += [f"    double {name};" for name in NUMBERS] + [f"    int {name};" for name in SIZES]
@@ -59,6 +59,6 @@ def robot_header() -> str:
 
 
 def robot_dtype() -> np.dtype:  # type: ignore[type-arg]
-    """Return ``Robot`` as a NumPy dtype."""
+    """Return the NumPy dtype that matches the C++ struct ``Robot``."""
     fields = [(name, np.uint64) for name in (*TABLES, *OUTPUTS)]
     return np.dtype([*fields, *((n, np.float64) for n in NUMBERS), *((n, np.int32) for n in SIZES)], align=True)

@@ -23,7 +23,7 @@ _WIDE = ("manifold", "record_anchor")
 
 @dataclass(frozen=True)
 class SlabField:
-    """One array in a world's memory block (slab): offset in bytes, shape, and number type."""
+    """Array in a slab: offset in bytes, shape, and number type."""
 
     offset: int
     shape: tuple[int, ...]
@@ -31,19 +31,19 @@ class SlabField:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """Return the strides in bytes."""
+        """Return the strides of the array in bytes."""
         return tuple(np.dtype(self.dtype).itemsize * math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
 
 
 @dataclass(frozen=True)
 class SlabLayout:
-    """Location of each array in a world's memory block (slab), by name, and size of the block (bytes)."""
+    """Layout of a slab (memory block of one world): the location of each array by name, and the size in bytes."""
 
     fields: dict[str, SlabField]
     size: int
 
     def view(self, memory: Array, name: str, num_worlds: int) -> Array:
-        """Return a view of one array in the slabs (memory blocks) of ``num_worlds`` worlds (num_worlds, ...)."""
+        """Return a view of the array ``name`` in the slabs of all worlds, (num_worlds, ...)."""
         field = self.fields[name]
         first = memory[field.offset :].view() if memory.size else memory
         return np.ndarray((num_worlds, *field.shape), field.dtype, first.data, 0, (self.size, *field.strides))
@@ -67,7 +67,7 @@ def slab_layout(
     stored: np.dtype,  # type: ignore[type-arg]
     kinds: Kinds,
 ) -> SlabLayout:
-    """Return the locations of all arrays in a world's memory block (slab), for the sizes of a model."""
+    """Return the layout of a slab for the sizes of a model."""
     fields, offset = {}, 0
     for f in slab_fields(kinds):
         dtype = number_type(f.kind, stored if f.kind == "stored" else real)

@@ -1,1 +1,1 @@
-"""The CUDA backend: NVRTC builds, memory and launches on one GPU."""
+"""CUDA backend: compilation with NVRTC, memory and launches on one GPU."""

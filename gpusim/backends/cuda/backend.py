@@ -1,6 +1,6 @@
 """CUDA backend: compiles cuda_kernels/ with NVRTC, and runs the kernels on one GPU with CuPy.
 
-The backend launches kernels on CuPy's current stream. ``memory.py`` manages the device memory.
+All launches are on CuPy's current stream.
 """
 
 from __future__ import annotations
@@ -52,11 +52,10 @@ class CudaBackend(KernelBackend):
 
     Args:
         model, state, parameters, config, real, launch: see KernelBackend.
-        device: number of the GPU, 0 by default.
-        fast: whether the compiler fuses multiplies with adds. ``fast=True`` is faster, but the results differ from
-            results on a CPU.
-        specialize: True specializes the first build: the sizes of the model become constants. False specializes no
-            build. By default, the backend specializes the full build if a fused launch has at least SPECIALIZED_FROM
+        device: number of the GPU.
+        fast: True to allow fused multiply-adds. Kernels are faster, but the results differ from results on a CPU.
+        specialize: True to specialize the first build (the sizes of the model become constants). False to specialize no
+            build. By default, the backend specializes the full build for fused launches with at least SPECIALIZED_FROM
             worlds.
 
     Raises:
@@ -100,11 +99,11 @@ class CudaBackend(KernelBackend):
             self._ensure_slabs(self.num_worlds if self.staged else needed)
 
     def make_parameters(self, values: dict[str, Array]) -> CudaParameters:
-        """Return the parameters in the memory of the GPU."""
+        """Create the parameters in GPU memory."""
         return CudaParameters(self.model, self.memory, values, self.real, self.arguments)
 
     def write_columns(self, name: str, at: tuple[Any, ...], values: Any, worlds: Any) -> None:
-        """Write values of a parameter in chosen worlds on the device (``CudaParameters.write_columns``)."""
+        """Write values of a parameter in chosen worlds on the device. See :meth:`CudaParameters.write_columns`."""
         before = self.arguments.tobytes()
         self.parameters.write_columns(name, at, values, worlds)
         if name in BOUNCING:
@@ -116,11 +115,11 @@ class CudaBackend(KernelBackend):
         self.memory.bind_array("arguments", np.frombuffer(self.arguments.tobytes(), np.uint8))
 
     def lanes(self) -> int:
-        """Return the number of interleaved contact manifolds in memory: the warp size in staged launch, otherwise 1."""
+        """Return how many contact manifolds are interleaved in memory: the warp size in staged launch, otherwise 1."""
         return GPU_LANES if self.staged else 1
 
     def _choose_shape(self) -> None:
-        """Choose the launch shape for this GPU, and allocate pinned memory for the counters."""
+        """Choose the launch shape for this GPU, and allocate pinned host memory for the counters."""
         cupy, gpu = self.memory.cupy, self.memory.cupy.cuda.Device(self.memory.device)
         self._processors = int(gpu.attributes["MultiProcessorCount"])
         self._max_shared = int(gpu.attributes["MaxSharedMemoryPerBlockOptin"])
@@ -154,7 +153,7 @@ class CudaBackend(KernelBackend):
             return self.builds.module(variant)
 
     def step_variant(self) -> Variant:
-        """Return the build whose kernel runs steps."""
+        """Return the build with the kernel that runs steps."""
         return self._variant("fused.cu", shared=bool(self._shape.shared))
 
     def _steps_kernel(self) -> Any:
@@ -172,7 +171,7 @@ class CudaBackend(KernelBackend):
 
     @contextmanager
     def steps_of(self, module: Any) -> Iterator[None]:
-        """Use ``module`` for steps inside the ``with`` block. The module must be a build of the same model."""
+        """Run steps with ``module`` inside the ``with`` block. ``module`` must be a build for the same model."""
         with self.memory.here():
             self._stand_in = self._shared_kernel(module) if self._shape.shared else module.get_function("run_worlds")
         try:
@@ -235,10 +234,10 @@ class CudaBackend(KernelBackend):
     def run(self, n: int, dt: float) -> bool:
         """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream. Do not wait for the device.
 
-        The host may notice a failure only in a later call. :meth:`read_health` waits for the device.
+        The host may notice a failed world only in a later call. To wait for the device, call :meth:`read_health`.
 
         Returns:
-            True if the host knows of more failed worlds than at the previous call.
+            True if the host knows of more failed worlds than in the previous call.
         """
         h = dt / self.config.substeps
         with self.memory.here():
@@ -260,13 +259,13 @@ class CudaBackend(KernelBackend):
         return self.newly("failed")
 
     def _take_builds(self) -> None:
-        """Use the full builds if they are ready."""
+        """Switch to the full builds if they are ready."""
         if self.builds.arrived():
             self._load_kernels()
             self._graphs.clear()
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Return a function that runs a list of launches, with CUDA graphs."""
+        """Return a function that runs a list of launches as a CUDA graph."""
 
         def run(segment: list[Launch]) -> None:
             if not segment:
@@ -318,7 +317,7 @@ class CudaBackend(KernelBackend):
         return any_active
 
     def _ensure_forward(self, h: float) -> None:
-        """Run stage forward, unless the GPU memory already contains the results for the current state."""
+        """Run stage forward if GPU memory does not contain its results for the current state yet."""
         if self._forward_h == h and not (self.memory.host_newer or self.memory.control_newer):
             return
         with self.memory.here():
@@ -332,7 +331,7 @@ class CudaBackend(KernelBackend):
         self.memory.device_newer, self._forward_h, self._forward_contacts_h = True, h, h
 
     def _pose(self) -> None:
-        """Compute rotation matrices and joint angles, unless the GPU memory contains them for the current state."""
+        """Compute rotation matrices and joint angles if GPU memory does not contain them for the current state yet."""
         if not self.memory.host_newer and (self._posed or self._forward_h):
             return
         with self.memory.here():
@@ -344,21 +343,21 @@ class CudaBackend(KernelBackend):
         self._posed = self.memory.device_newer = True
 
     def current_angles(self) -> None:
-        """Compute the joint angles of the current poses. The angles count full rotations."""
+        """Compute the joint angles at the current poses, including full rotations."""
         self._pose()
 
     def run_forward(self, h: float) -> StepBuffers:
-        """Compute forces at the current time (stage forward). Return the host arrays."""
+        """Compute the forces at the current time (stage forward), and return work arrays on the host."""
         self._ensure_forward(h)
         return self.fill_work(h)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of the last trial substep, or None if the model has no pair capacity."""
+        """Return the contacts of the last stage forward, or None if the model has no pair capacity."""
         self._ensure_forward(self._forward_contacts_h)
         return super().forward_contacts()
 
     def invalidate(self, initial: bool = False) -> None:
-        """Invalidate the results of stage forward. With ``initial``, also invalidate the copy of the reset state."""
+        """Invalidate the results of stage forward, and with ``initial`` also the copy of the reset state."""
         if initial:
             self._initial_arguments = None
         self._forward_h, self._posed = 0.0, False
@@ -368,7 +367,7 @@ class CudaBackend(KernelBackend):
             self.memory.replayed()
 
     def slab_array(self, name: str) -> Array:
-        """Return a host copy of the array ``name`` of all worlds (num_worlds, ...)."""
+        """Return a host copy of the slab array ``name`` in all worlds, (num_worlds, ...)."""
         field = self.layout.fields[name]
         size = int(np.prod(field.shape, dtype=np.int64)) * field.dtype.itemsize
         if not size:
@@ -381,12 +380,12 @@ class CudaBackend(KernelBackend):
         return np.ascontiguousarray(own).view(field.dtype).reshape(self.num_worlds, *field.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return an array on the device, and a function that launches the kernels to fill the array."""
+        """Return a device array for signals, and a function that launches the kernels that fill it."""
         launch = ObserverLaunch(self, entries, width, array)
         return launch.out, launch
 
     def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
-        """Launch the kernel ``kernel`` with one thread per item, such as a signal element or a ray."""
+        """Launch the kernel ``kernel`` with one thread per item. An item is, for example, a signal element or a ray."""
         if kernel == "cast_rays" and kernel not in self._kernels:
             self._kernels[kernel] = self.build(rays_variant(self.kinds)).get_function(kernel)
         with self.memory.here():
@@ -395,7 +394,7 @@ class CudaBackend(KernelBackend):
             self._kernel(kernel)((blocks,), (_STAGED_THREADS,), (self.memory.arrays["arguments"], *arguments))
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return a function that launches the kernel of a diagram."""
+        """Return a function that launches the kernel of a block diagram."""
         return ProgramLaunch(self, program, name)
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
@@ -410,7 +409,7 @@ class CudaBackend(KernelBackend):
 
     @contextmanager
     def capture(self) -> Iterator[None]:
-        """Finish all work on the host, and then let the ``with`` block capture launches.
+        """Finish all work on the host. Then the ``with`` block can capture launches in a CUDA graph.
 
         Inside the ``with`` block, calls that need the host raise an error. See ``Simulation.capture``.
         """
@@ -431,11 +430,11 @@ class CudaBackend(KernelBackend):
             memory.replayed()
 
     def last_substep(self) -> float:
-        """Return the size of the last substep (s), or 0 right after a reset. Do not wait for the device."""
+        """Return the duration of the last substep (s), or 0 right after a reset. Do not wait for the device."""
         return self.memory.substep if self.memory.device_newer else super().last_substep()
 
     def restore(self, initial: State, worlds: Any) -> None:
-        """Reset worlds (indices or a mask on the device) to a state and the default commands."""
+        """Reset ``worlds`` (indices or a device mask) to the state ``initial`` and the default commands."""
         memory, cupy = self.memory, self.memory.cupy
         with memory.here():
             if is_on_device(worlds):
@@ -461,7 +460,7 @@ class CudaBackend(KernelBackend):
         self.invalidate()
 
     def _upload_initial(self, initial: State) -> Any:
-        """Return kernel arguments that point to the state ``initial``."""
+        """Copy the state ``initial`` to the device, and return kernel arguments that point to it."""
         arguments = self.arguments.copy()
         packed = {g.type.name: g.state for g in initial.groups if g.type.variables}
         for f in kept_fields(self.kinds):
@@ -477,18 +476,18 @@ class CudaBackend(KernelBackend):
         return self.memory.cupy.asarray(np.frombuffer(arguments.tobytes(), np.uint8))
 
     def newly(self, problem: str) -> bool:
-        """Return whether a world has a new problem since the last call, as far as the host knows."""
+        """Return whether the host knows of a new ``problem`` in a world since the last call."""
         if problem == "overflowed" and self.config.strict:
             self.counters[problem][:] = self.memory.read_array(problem)
         return super().newly(problem)
 
     def make_plan(self) -> None:
-        """Make the plan of staged launches for the current settings."""
+        """Create the plan of staged launches for the current settings."""
         super().make_plan()
         self._graphs: dict[tuple[int, float], Any] = {}
 
     def keep_stopped(self, words: Array, values: Array) -> None:
-        """Stop the worlds that failed on the previous backend. ``words``: failure codes."""
+        """Stop the worlds that failed on the previous backend. ``words`` contains the failure codes of all worlds."""
         with self.memory.here():
             self.memory.follow_stream()
             self.memory.arrays["health"].set(words)
@@ -497,4 +496,4 @@ class CudaBackend(KernelBackend):
             self.memory.arrays["failed"].fill(self._seen["failed"])
 
     def release(self, worlds: Array) -> None:
-        """Do nothing: :meth:`restore` lets worlds run again."""
+        """Do nothing: :meth:`restore` already releases worlds from quarantine."""

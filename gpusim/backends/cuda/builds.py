@@ -1,13 +1,12 @@
 """Builds of the CUDA backend. A simulation starts with a quick build, and compiles a full build in the background.
 
 With full optimization, ptxas takes half a minute for the contact code of all shape kinds. A quick build takes seconds,
-and the results are bit-identical. The backend links a quick build from parts, so that ptxas compiles each function
-once. If the driver cannot link the parts, ptxas uses a quick optimization level. A separate process compiles the full
-build (background_builds.py), and the simulation switches to the full build between two runs.
+and its results are bit-identical. The backend links a quick build from parts, so that ptxas compiles each function
+once. If the driver cannot link the parts, ptxas uses a lower optimization level. Meanwhile, a separate process compiles
+the full build (background_builds.py). When the full build is ready, the simulation switches to it between two runs.
 
-A quick build works for many models. With many worlds, full builds are specialized for the sizes of the model
-(``Variant.full``). Until a specialized build is ready, the backend uses the general full build if the cache contains
-this build.
+A quick build works for many models. With many worlds, the full build is specialized for the sizes of the model
+(``Variant.full``). Until the full build is ready, the backend uses a general full build from the cache, if one exists.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _LARGE = ("fused.cu", "staged.cu", "signals.cu")
 
 
 def way_of_building() -> str:
-    """Return ``$GPUSIM_CUDA_BUILD``: "auto" (default), "full" (wait for full builds) or "quick" (only quick builds).
+    """Return the value of ``$GPUSIM_CUDA_BUILD``: "auto" (default), "full" (wait for full builds) or "quick".
 
     Raises:
         ModelError: the variable has another value.
@@ -46,7 +45,7 @@ def way_of_building() -> str:
 
 
 def compile_full(*given: Any) -> Path:
-    """Call ``compile_cuda`` in a separate process."""
+    """Compile a full build in a separate process (:func:`compile_cuda`)."""
     return compile_apart(compile_cuda, *given)
 
 
@@ -58,9 +57,9 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Order:
-    """A build and its compilations.
+    """Build with the compilations that it needs.
 
-    A build has one compilation, or one per part to link. A build in the cache needs no compilation.
+    A build in the cache needs none. A linked build needs one per part. Any other build needs one.
     """
 
     variant: Variant
@@ -70,15 +69,15 @@ class _Order:
 
 
 class CudaBuilds:
-    """The builds of one simulation.
+    """CUDA builds of one simulation.
 
     Args:
-        cupy: the module cupy.
+        cupy: imported module cupy.
         device: number of the GPU.
-        fast: whether to allow fused multiply-adds.
+        fast: True to allow fused multiply-adds.
 
     Attributes:
-        unlinked: why the parts of the last quick build could not be linked, or an empty string.
+        unlinked: reason why the linker could not link the last quick build, or an empty string.
     """
 
     def __init__(self, cupy: Any, device: int, fast: bool = False) -> None:
@@ -88,7 +87,7 @@ class CudaBuilds:
         self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
-        """Return the CuPy module of a build. After a quick build, compile the full build in the background.
+        """Return the CuPy module of a build. If this is a quick build, also start its full build in the background.
 
         Raises:
             CompileError: a source has an error.
@@ -96,11 +95,11 @@ class CudaBuilds:
         return self.modules([variant])[0]
 
     def full_module(self, variant: Variant) -> Any:
-        """Wait for the compilation of a full build, and return the CuPy module."""
+        """Compile a full build, and return its CuPy module."""
         return self._cupy.RawModule(path=str(self._compile(_Job(variant))))
 
     def modules(self, variants: Sequence[Variant]) -> list[Any]:
-        """Compile several builds in parallel, and return the CuPy modules."""
+        """Compile several builds in parallel, and return their CuPy modules."""
         way = way_of_building()
         orders = [self._order(variant, way) for variant in variants]
         jobs = [job for order in orders for job in order.jobs]
@@ -113,7 +112,7 @@ class CudaBuilds:
         return [self._cupy.RawModule(path=str(path)) for path in paths]
 
     def _order(self, variant: Variant, way: str) -> _Order:
-        """Return the compilations that must end before the first use of a build."""
+        """Return the compilations that must end before the simulation can use a build."""
         full = variant.full or variant
         if variant.main not in _LARGE or way == "full":
             return _Order(variant, [_Job(full)])
@@ -147,7 +146,7 @@ class CudaBuilds:
         return compile_cuda(*given, options=job.variant.options)
 
     def _joined(self, order: _Order, made: list[Path]) -> Path:
-        """Link the parts and return the path of the cubin."""
+        """Link the compiled parts of a build, and return the path of the cubin."""
         if len(made) < 2:
             return made[0] if order.found is None else order.found
         try:
@@ -163,12 +162,12 @@ class CudaBuilds:
         waiting_builds().put(build)
 
     def wait(self) -> None:
-        """Wait for all builds in the background."""
+        """Wait for all background builds of this simulation."""
         while not all(build.ended for build in self._pending):
             time.sleep(0.02)
 
     def arrived(self) -> bool:
-        """Return True when all queued builds have ended, if at least one build succeeded."""
+        """Return True if all background builds have ended and at least one of them has succeeded."""
         if not all(build.ended for build in self._pending):
             return False
         came = any(build.path is not None for build in self._pending)

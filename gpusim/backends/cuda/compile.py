@@ -1,6 +1,6 @@
 """Compilation of the CUDA C++ sources to a cubin with NVRTC. The compilation needs no GPU.
 
-CuPy only loads the cubin (``cupy.RawModule(path=...)``), because CuPy's cache does not notice changed headers.
+CuPy only loads the cubin. CuPy's compiler cache is not used, because it ignores changed headers.
 """
 
 from __future__ import annotations
@@ -33,19 +33,18 @@ def compile_cuda(
     quick: bool = False,
     options: Sequence[str] = (),
 ) -> Path:
-    """Return the path of the cubin of ``main``. Compile ``main`` unless the cubin is in the cache.
+    """Return the path of the cubin of ``main``. Compile ``main`` if the cubin is not in the cache.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
-            the same name.
+        generated: texts of generated sources by name. A generated source replaces a package source with the same name.
         defines: preprocessor macros.
         arch: architecture of the GPU, e.g. ``"sm_90"``.
-        fast: whether to allow fused multiply-adds. The results then differ from the results on a CPU.
-        reported: function that receives the log of the compiler, unless the cubin is in the cache. The log lists the
-            resources of each kernel.
-        quick: whether to compile fast. Quick compilation gives slower kernels. NVRTC before 12.8 ignores ``quick``.
-        options: more NVRTC options.
+        fast: True to allow fused multiply-adds. The results then differ from results on a CPU.
+        reported: function that receives the compiler log after a compilation. The log lists the resources of each
+            kernel.
+        quick: True to compile faster, with slower kernels as the result. NVRTC before 12.8 ignores ``quick``.
+        options: additional NVRTC options.
 
     Raises:
         CompileError: NVRTC is missing or does not know ``arch``, a source has an error, or the cache is not writable.
@@ -70,7 +69,7 @@ def compile_cuda(
 def find_cubin(
     main: str, generated: dict[str, str], defines: dict[str, str], arch: str, fast: bool = False
 ) -> Path | None:
-    """Return the path of the full build in the cache, or None. For the arguments, see :func:`compile_cuda`."""
+    """Return the path of a full build in the cache, or None. :func:`compile_cuda` describes the arguments."""
     nvrtc = load_nvrtc()
     options = nvrtc_options(defines, arch, fast)
     return found(_cubin_name(nvrtc, main, generated, gpu_sources(main, generated), options))
@@ -91,16 +90,16 @@ def compile_cubin(
     fast: bool = False,
     extra: Sequence[str] = (),
 ) -> Compiled:
-    """Compile without the cache, and return cubin, log and PTX.
+    """Compile ``main`` without the cache, and return cubin, log and PTX.
 
     Args:
-        nvrtc: the compiler.
-        main: the source to compile.
+        nvrtc: compiler.
+        main: name of the source to compile.
         sources: result of ``gpu_sources``.
         defines: preprocessor macros.
         arch: architecture of the GPU, e.g. ``"sm_90"``.
-        fast: whether to allow fused multiply-adds.
-        extra: more options, e.g. ``"--ptxas-options=-v"`` to log the resources of each kernel.
+        fast: True to allow fused multiply-adds.
+        extra: additional options, e.g. ``"--ptxas-options=-v"`` to log the resources of each kernel.
 
     Raises:
         CompileError: the compiler does not know ``arch``, or a source has an error.

@@ -1,4 +1,4 @@
-"""Checks for CuPy and a GPU, and the launch shape for a GPU."""
+"""Check for CuPy and a GPU, and choose the launch shape."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SLABS_SHARE = 8
 
 @dataclass(frozen=True)
 class LaunchShape:
-    """Distribution of worlds over threads and blocks of a GPU in the fused launch.
+    """Assignment of worlds to threads and blocks of a GPU in the fused launch.
 
     Attributes:
         lanes: number of threads per world: 4, 8, 16 or 32 threads of a warp, or all threads of a block.
         block: number of threads per block.
         shared: bytes of shared memory per block, or 0 if the work arrays are in global memory.
-        tiles: number of worlds that the GPU runs at the same time.
+        tiles: number of worlds that run on the GPU at the same time.
     """
 
     lanes: int
@@ -44,7 +44,7 @@ class LaunchShape:
         return self.block // self.lanes
 
     def grid(self, worlds: int) -> int:
-        """Return the number of blocks for a number of worlds."""
+        """Return the number of blocks that a launch needs for ``worlds`` worlds."""
         return -(-worlds // self.worlds)
 
 
@@ -87,13 +87,11 @@ def load_cupy(device: int) -> Any:
 def launch_shape(sizes: dict[str, int], slab: int, worlds: int, gpu: Gpu) -> LaunchShape:
     """Choose the number of threads per world, and shared or global memory for the work arrays.
 
-    A good number of threads per world is about sqrt(rows + pairs).
-
     Args:
         sizes: sizes of the model.
-        slab: bytes of the work arrays of one world.
+        slab: size of the work arrays of one world (bytes).
         worlds: number of worlds.
-        gpu: the GPU.
+        gpu: properties of the GPU.
     """
     lanes = _FEWEST_LANES
     while 4 * lanes * lanes <= sizes["rows"] + sizes["pairs"] and lanes < _MAX_THREADS:

@@ -11,7 +11,7 @@ from gpusim.backends.kinds import Kinds
 
 
 class Launcher(Protocol):
-    """A backend with arrays and kernels on a GPU."""
+    """Interface of a backend with arrays and kernels on a GPU."""
 
     kinds: Kinds
     num_worlds: int
@@ -21,10 +21,10 @@ class Launcher(Protocol):
         """Return the arrays on the device."""
 
     def build(self, variant: Variant) -> Any:
-        """Return the loaded module of a variant."""
+        """Return the loaded CuPy module of a build."""
 
     def launch_items(self, kernel: str, items: int, *arguments: Any) -> None:
-        """Launch a kernel that reads or writes signals, with one thread for each item."""
+        """Launch a kernel that reads or writes signals, with one thread per item (signal element or ray)."""
 
     def launch_on_commands(self, kernel: Any, threads: int, arguments: Callable[[], tuple[Any, ...]]) -> None:
-        """Launch a kernel that may write commands, with one thread for each world."""
+        """Launch a kernel that may write commands, with one thread per world."""

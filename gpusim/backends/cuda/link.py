@@ -1,4 +1,4 @@
-"""Linker for separately compiled parts: NVIDIA's driver links the parts to one cubin (cuLink)."""
+"""Linker that combines separately compiled parts to one cubin, through cuLink of the NVIDIA driver."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LOG_BYTES = 8192
 
 
 class LinkError(CompileError):
-    """Error: the linker cannot join the parts. The driver is missing, or does not accept the output of NVRTC."""
+    """Error for parts that cannot be linked. The driver is missing, or it does not accept the output of NVRTC."""
 
 
 class Linker(Protocol):
-    """Linker that joins several cubins.
+    """Interface of a linker that combines several cubins.
 
     Attributes:
         name: name and version of the linker.
@@ -31,7 +31,7 @@ class Linker(Protocol):
     name: str
 
     def link(self, parts: dict[str, bytes]) -> bytes:
-        """Link relocatable cubins to one cubin. ``parts``: cubins by name.
+        """Link relocatable cubins to one cubin. ``parts`` contains the cubins by name.
 
         Raises:
             LinkError: the cubins do not fit together, or no CUDA context is current.
@@ -55,7 +55,7 @@ def load_linker() -> Linker:
 
 
 def link_cubins(paths: Sequence[Path], arch: str) -> Path:
-    """Link parts for ``arch`` to one cubin, unless this cubin is in the cache. Return the path of the cubin.
+    """Return the path of the cubin that combines the parts ``paths``. Link it if it is not in the cache.
 
     Raises:
         LinkError: the driver is missing, or the parts do not fit together.
@@ -67,10 +67,10 @@ def link_cubins(paths: Sequence[Path], arch: str) -> Path:
 
 
 class DriverLinker:
-    """Linker of the CUDA driver, for the GPU with the current context.
+    """Linker of the CUDA driver, for the GPU of the current CUDA context.
 
     Args:
-        driver: the loaded library of the CUDA driver (a ``ctypes.CDLL``).
+        driver: loaded library of the CUDA driver (a ``ctypes.CDLL``).
     """
 
     def __init__(self, driver: Any) -> None:
@@ -80,7 +80,7 @@ class DriverLinker:
         self.name = f"CUDA driver {version.value}"
 
     def link(self, parts: dict[str, bytes]) -> bytes:
-        """Link cubins; see :meth:`Linker.link`."""
+        """Link relocatable cubins to one cubin. See :meth:`Linker.link`."""
         context, state = ctypes.c_void_p(), ctypes.c_void_p()
         self._call("cuCtxGetCurrent", ctypes.byref(context))
         if not context:

@@ -1,7 +1,7 @@
 """Memory of the CUDA backend: arrays on the device, and host copies of the state and the commands.
 
-Poses, velocities and commands are on the device. The backend updates the host copies (``state``, ``control``) on
-access, and copies host writes to the device before the next launch.
+The simulation runs on device arrays. The memory updates its host copies (``state``, ``control``) on access, and copies
+host writes to the device before the next launch.
 """
 
 from __future__ import annotations
@@ -25,21 +25,20 @@ class CudaMemory(KernelMemory):
     """State, commands and parameters of a simulation on one GPU.
 
     Args:
-        model, state: the simulation.
+        model, state: model and initial state of the simulation.
         device: number of the GPU, 0 by default.
 
     Attributes:
-        arrays: arrays on the device, by the names of :meth:`bind_array`.
-        added: names of the state arrays from :meth:`register_array`.
-        host_newer, control_newer: whether the state or the commands on the host are newer than on the device.
-        device_newer, commands_newer: whether the state or the commands on the device are newer than on the host.
-        control_lent: whether the user may write to the result of :meth:`host_control`.
-        substep: size of the last substep (s), or 0 right after a reset. This size is valid only if ``device_newer`` is
-            True.
-        overriding: whether a world may be in an emergency stop.
-        replays: whether replays of a captured CUDA graph may change the state. Every read then copies from the device.
-        capturing: whether a capture is running. During a capture, calls that need the host raise an error.
-        pull_written: function that copies parameters that were written on the device to the host.
+        arrays: device arrays by the name given to :meth:`bind_array`.
+        added: names of additional state arrays (:meth:`register_array`).
+        host_newer, control_newer: True if the state (or the commands) on the host are newer than on the device.
+        device_newer, commands_newer: True if the state (or the commands) on the device are newer than on the host.
+        control_lent: True if the user may still write to the array from :meth:`host_control`.
+        substep: duration of the last substep (s), or 0 right after a reset. Valid only if ``device_newer`` is True.
+        overriding: True if a world may be in an emergency stop.
+        replays: True if replays of a captured CUDA graph may change the state. Every read then copies from the device.
+        capturing: True during the capture of a CUDA graph. Calls that need the host then raise an error.
+        pull_written: function that copies parameters written on the device to the host.
 
     Raises:
         ModelError: CuPy is missing, or the GPU does not exist.
@@ -60,11 +59,11 @@ class CudaMemory(KernelMemory):
             self._last_stream: Any = self.cupy.cuda.get_current_stream()
 
     def here(self) -> Any:
-        """Return a context in which this GPU is the current device."""
+        """Return a context manager that makes this GPU the current device."""
         return self.cupy.cuda.Device(self.device)
 
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
-        """Copy an array to the device and return the address."""
+        """Copy an array to the device, and return its device address."""
         with self.here():
             self.follow_stream()
             old, contiguous = self.arrays.get(name), np.ascontiguousarray(array)
@@ -78,7 +77,7 @@ class CudaMemory(KernelMemory):
             return int(self.arrays[name].data.ptr)
 
     def _kept(self) -> list[tuple[Array, Any]]:
-        """Return a pair (host array, device array) for each array of the state."""
+        """Return the pairs (host array, device array) of all state arrays."""
         pairs = []
         for f in kept_fields(self.kinds):
             host = self.kept_array(f.name)
@@ -88,7 +87,7 @@ class CudaMemory(KernelMemory):
         return pairs
 
     def pull(self) -> None:
-        """Copy the state and written parameters from the device to the host, if the device has newer values."""
+        """Update the state and the parameters on the host if the device has newer values."""
         self._refuse()
         if self.device_newer:
             with self.here():
@@ -99,10 +98,10 @@ class CudaMemory(KernelMemory):
         self.pull_written()
 
     def is_mask(self, worlds: Any) -> bool:
-        """Return whether ``worlds`` is a mask on the device. Return False for indices on the device.
+        """Return whether ``worlds`` is a world mask on the device. Return False for indices on the device.
 
         Raises:
-            ModelError: the shape of the mask does not fit.
+            ModelError: the shape of the mask is not (num_worlds,).
         """
         if not is_on_device(worlds):
             return False
@@ -114,11 +113,11 @@ class CudaMemory(KernelMemory):
         return bool(given.dtype == bool)
 
     def pull_parameters(self) -> None:
-        """Copy parameters that were written on the device to the host."""
+        """Copy parameters that the user has written on the device to the host."""
         self.pull_written()
 
     def _refuse(self) -> None:
-        """Raise ModelError during a capture."""
+        """Raise ModelError during the capture of a CUDA graph."""
         if self.capturing:
             rule = "a call inside needs the host"
             raise validate.fail("Simulation.capture", rule, "capture step, Observation.read and Command.write only")
@@ -144,11 +143,11 @@ class CudaMemory(KernelMemory):
 
     @staticmethod
     def holds_override(state: State) -> bool:
-        """Return whether a state on the host overrides a command (emergency stop)."""
+        """Return whether ``state`` contains an emergency stop that overrides commands."""
         return OVERRIDE in state.arrays and bool(state.arrays[OVERRIDE].any())
 
     def follow_stream(self) -> None:
-        """If the current stream has changed, let the new stream wait for the previous stream."""
+        """Make a new current stream wait for the previous stream."""
         if self.capturing:  # during a capture, a stream must not wait for an event of another stream
             return
         stream, last = self.cupy.cuda.get_current_stream(), self._last_stream
@@ -158,10 +157,7 @@ class CudaMemory(KernelMemory):
 
     @property
     def state(self) -> State:
-        """Return the state on the host.
-
-        The caller may change the state. The next launch copies the state to the device.
-        """
+        """Return the state on the host for reading and writing. The next launch copies it to the device."""
         self.pull()
         self.host_newer = True
         return self._state
@@ -172,12 +168,12 @@ class CudaMemory(KernelMemory):
         return self._state
 
     def host_control(self) -> Array:
-        """Return writable commands on the host (num_worlds, controls)."""
+        """Return the commands on the host for reading and writing, (num_worlds, controls)."""
         self.control_newer = self.control_lent = True
         return self.read_control()
 
     def read_control(self) -> Array:
-        """Return the commands on the host for reading only (num_worlds, controls)."""
+        """Return the commands on the host for reading only, (num_worlds, controls)."""
         if self.commands_newer:
             with self.here():
                 self.follow_stream()
@@ -186,7 +182,7 @@ class CudaMemory(KernelMemory):
         return self.control
 
     def hold_overridden(self) -> None:
-        """Set overridden commands on the device to the values in the state array OVERRIDE."""
+        """Set the device commands that an emergency stop overrides to the values in the state array OVERRIDE."""
         with self.here():
             self.push()
             if self.overriding and self.control.size:
@@ -196,9 +192,9 @@ class CudaMemory(KernelMemory):
                 self.commands_changed()
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write commands of all worlds from ``values`` (num_worlds, n). ``columns`` is a slice or indices.
+        """Write n commands of all worlds on the device. ``values`` is (num_worlds, n).
 
-        The function copies values on the host to the device.
+        ``columns`` selects the commands, as a slice or as n indices. ``values`` can be on the host or on the device.
         """
         with self.here():
             array = self.cupy.from_dlpack(values) if is_on_device(values) else self.cupy.asarray(np.array(values))
@@ -217,13 +213,13 @@ class CudaMemory(KernelMemory):
         return f"command '{names[0]}'" if len(names) == 1 else f"commands {' '.join(names[:1])} ..."
 
     def register_array(self, name: str) -> None:
-        """Register an additional state array that the step does not use. Copy the array to the device."""
+        """Copy an additional state array to the device. The step does not use this array."""
         self.added.append(name)
         self.overriding = self.overriding or self.holds_override(self._state)
         self.bind_array(f"kept_{name}", self._state.arrays[name])
 
     def replayed(self) -> None:
-        """Copy host writes to the device. Mark the host copies as outdated, because a graph replay may have run."""
+        """Copy host writes to the device, and mark the host copies as outdated after a possible graph replay."""
         self.push()
         self.control_lent = False
         self.device_newer = self.commands_newer = True
@@ -233,26 +229,26 @@ class CudaMemory(KernelMemory):
         self.commands_newer, self.control_lent = True, False
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return columns of an additional state array on the device (worlds, n)."""
+        """Return n columns of an additional state array on the device, (num_worlds, n)."""
         with self.here():
             self.push()
             return self.arrays[f"kept_{name}"][:, list(columns)]
 
     def device_rows(self, worlds: Any) -> Any:
-        """Return the result of :meth:`rows_of` as an array on the device. ``worlds`` may be a mask on the device."""
+        """Return the result of :meth:`rows_of` on the device. ``worlds`` can also be a device mask."""
         cupy = self.cupy
         if not is_on_device(worlds):
             return cupy.asarray(self.rows_of(worlds))
         return cupy.where(cupy.from_dlpack(worlds), cupy.arange(self.num_worlds, dtype=np.int32), np.int32(-1))
 
     def side_by_side(self, parts: list[Any], count: int) -> Any:
-        """Join arrays side by side into one float64 array on the device, with ``count`` rows (one per world)."""
+        """Join the columns of several arrays in one float64 device array with ``count`` rows, one row per world."""
         cupy = self.cupy
         columns = [cupy.from_dlpack(x) if is_on_device(x) else cupy.asarray(x) for x in parts]
         return cupy.concatenate([cupy.broadcast_to(x, (count, x.shape[1])) for x in columns], axis=1).astype(np.float64)
 
     def to_device(self, array: Array) -> Any:
-        """Return a copy of ``array`` on the device."""
+        """Return ``array`` on the device."""
         with self.here():
             self.follow_stream()
             return self.cupy.asarray(array)

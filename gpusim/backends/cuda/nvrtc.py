@@ -1,8 +1,8 @@
-"""NVRTC, NVIDIA's run-time compiler. gpusim calls NVRTC through CuPy if available, otherwise through ctypes.
+"""NVRTC, NVIDIA's run-time compiler for CUDA C++. It needs no GPU and no driver.
 
-NVRTC needs no GPU and no driver. Without CuPy, install the library with ``pip install nvidia-cuda-nvrtc-cu12``. gpusim
-also uses the library if a build needs another major version of NVRTC than CuPy provides. For example, NVRTC 13 does not
-support sm_70.
+gpusim calls NVRTC through CuPy. Without CuPy, gpusim loads the shared library through ctypes. Install the library with
+``pip install nvidia-cuda-nvrtc-cu12``. gpusim also loads the library if a build needs another major version than CuPy
+provides. For example, NVRTC 13 does not support sm_70.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log contains the errors
 
 
 class NvrtcMissingError(CompileError):
-    """Error: NVRTC, or the requested version of NVRTC, is not installed."""
+    """Error if NVRTC, or its requested version, is not installed."""
 
 
 class Compiled(NamedTuple):
@@ -38,7 +38,7 @@ class Compiled(NamedTuple):
 
 
 class Nvrtc(Protocol):
-    """Compiler from CUDA C++ to a cubin.
+    """Interface of a compiler from CUDA C++ to a cubin.
 
     Attributes:
         name: name and version of the compiler.
@@ -105,7 +105,7 @@ def _wheel_libraries() -> list[str]:
 
 
 class CupyNvrtc:
-    """NVRTC through the binding of CuPy."""
+    """NVRTC, called through CuPy."""
 
     def __init__(self) -> None:
         from cupy import __version__
@@ -118,7 +118,7 @@ class CupyNvrtc:
         self.name = f"NVRTC {major}.{minor} of CuPy {__version__}"
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
-        """Compile ``main``."""
+        """Compile the source ``main``. See :meth:`Nvrtc.compile`."""
         headers = {name: text for name, text in sources.items() if name != main}
         program = self._nvrtc.createProgram(
             sources[main], main, [text.encode() for text in headers.values()], [name.encode() for name in headers]
@@ -137,7 +137,7 @@ class CupyNvrtc:
 
 
 class LibraryNvrtc:
-    """NVRTC through the shared library.
+    """NVRTC, called through its shared library.
 
     Args:
         path: path of the library, or a name that the dynamic loader finds.
@@ -159,7 +159,7 @@ class LibraryNvrtc:
         self.name = f"NVRTC {major.value}.{minor.value} ({path})"
 
     def compile(self, main: str, sources: dict[str, str], options: list[str]) -> Compiled:
-        """Compile ``main``."""
+        """Compile the source ``main``. See :meth:`Nvrtc.compile`."""
         headers = {name: text for name, text in sources.items() if name != main}
         program = ctypes.c_void_p()
         self._call(

@@ -1,4 +1,4 @@
-"""Reading of signals on a GPU, with one thread for each signal element and world, and one thread for each ray."""
+"""Read signals on a GPU, with one thread per signal element and world, and one thread per ray and world."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gpusim.typing import Array
 
 
 class ObserverLaunch:
-    """Launch of the kernels that read signals into an array on the device. Nothing is copied to the host.
+    """Launcher of the kernels that read signals into a device array. It copies nothing to the host.
 
     Args:
-        backend: the backend with the state.
+        backend: backend that contains the state.
         entries, width, array: see ``Backend.observer``.
 
     Attributes:
-        out: the array (num_worlds, width).
+        out: device array for the signals, (num_worlds, width).
     """
 
     def __init__(self, backend: Launcher, entries: Array, width: int, array: Any) -> None:

@@ -1,4 +1,4 @@
-"""Parameters in GPU memory. Writes from arrays on the device do not wait for the host."""
+"""Parameters in GPU memory. Writes from device arrays do not wait for the host."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCES = ("mass",)
 
 
 class CudaParameters(KernelParameters):
-    """Parameters of a simulation on a GPU. The host copies parameters from the GPU when the host needs the values."""
+    """Parameters of a simulation on a GPU. The host copies values from the GPU on access."""
 
     memory: CudaMemory
 
@@ -27,12 +27,12 @@ class CudaParameters(KernelParameters):
         memory.pull_written = self._pull
 
     def write_columns(self, name: str, at: tuple[Any, ...], values: Any, worlds: Any) -> None:
-        """Write values of a parameter in chosen worlds on the device, without a check of the values.
+        """Write values of a parameter in chosen worlds on the device. The values are not checked.
 
         Args:
             name: field of PARAMETER_FIELDS, or ``<kind>_parameters`` for an actuator kind.
-            at: indices of the values in the parameter array of one world.
-            values: array (1 or worlds, n).
+            at: indices of the n values in the parameter array of one world.
+            values: device array (1 or worlds, n).
             worlds: indices (n,), or a mask (num_worlds,) on the device.
         """
         memory = self.memory
@@ -46,7 +46,7 @@ class CudaParameters(KernelParameters):
             self._refresh_derived(name)
 
     def _own_rows(self, name: str) -> Any:
-        """Return the array of a parameter on the device, with one row for each world."""
+        """Return the device array of a parameter, expanded to one row per world."""
         count, kind = self.memory.num_worlds, name.removesuffix("_parameters")
         if kind in self.packed:
             group = self.groups[kind]
@@ -62,7 +62,7 @@ class CudaParameters(KernelParameters):
         return self.memory.arrays[name]
 
     def _refresh_derived(self, name: str) -> None:
-        """Recompute the values that depend on a parameter, on the device."""
+        """Recompute the values that depend on parameter ``name`` on the device."""
         arrays, topology = self.memory.arrays, self.model.topology
         for field, sources in DERIVED_FROM.items():
             if name in sources:
@@ -70,7 +70,7 @@ class CudaParameters(KernelParameters):
                 arrays[field][...] = derive(field, topology, given, self.real, self.memory.cupy)
 
     def _pull(self) -> None:
-        """Copy parameters that were written on the device to the host."""
+        """Copy parameters that the user has written on the device to the host."""
         every = np.arange(self.memory.num_worlds)
         for name in sorted(self._newer):
             values, kind = self.memory.read_array(name), name.removesuffix("_parameters")

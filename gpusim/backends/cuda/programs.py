@@ -1,4 +1,4 @@
-"""Launch of a diagram's kernel on a GPU (cuda_kernels/diagram.cu), with one thread per world."""
+"""Run a block diagram on a GPU (cuda_kernels/diagram.cu), with one thread per world."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ THREADS = 128
 
 
 class ProgramLaunch:
-    """Launch of the kernel that runs a block diagram, in each world at the sample times of the diagram.
+    """Launcher of the kernel that runs a block diagram at its sample times.
 
     Args:
-        backend: the backend with the state and the commands.
-        program: the program of the diagram.
-        name: name of the state array with the state variables of the diagram.
+        backend: backend that contains the state and the commands.
+        program: compiled block diagram.
+        name: name of the state array that contains the state variables of the diagram.
     """
 
     def __init__(self, backend: Launcher, program: Program, name: str) -> None:
@@ -33,9 +33,9 @@ class ProgramLaunch:
         """Launch the kernel.
 
         Args:
-            given: input signals on the device (worlds, inputs).
-            parameters: parameters on the host (1 or worlds, parameters). The backend copies changed parameters to the
-                device.
+            given: input signals on the device, (num_worlds, inputs).
+            parameters: parameters of the diagram on the host, (1 or num_worlds, parameters). The launcher copies
+                changed parameters to the device.
         """
         self._backend.launch_on_commands(self._kernel, THREADS, lambda: self._arguments(given, parameters))
 

@@ -12,10 +12,10 @@ from gpusim.backends.cuda.device import load_cupy
 
 @contextmanager
 def on_stream(stream: Any) -> Iterator[None]:
-    """Launch everything inside the ``with`` block on a CUDA stream, e.g. ``torch.cuda.current_stream()``.
+    """Run all launches inside the ``with`` block on a CUDA stream, e.g. ``torch.cuda.current_stream()``.
 
-    By default, the CUDA backend launches on CuPy's current stream, which differs from PyTorch's stream. If the
-    simulation and PyTorch use one common stream, the kernels of both run in order, and the host does not wait.
+    By default, the CUDA backend launches on CuPy's current stream, which differs from PyTorch's stream. With a common
+    stream, the kernels of the simulation and of PyTorch run in order, and the host does not wait.
 
     Args:
         stream: a stream of PyTorch (``cuda_stream``) or CuPy (``ptr``), or the address of a ``cudaStream_t``.

@@ -1,1 +1,1 @@
-"""The native backend: the C++ compiler of the system builds the kernels."""
+"""Native backend: the system's C++ compiler builds the kernels for the CPU."""

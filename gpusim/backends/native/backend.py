@@ -1,4 +1,4 @@
-"""Native backend: the C++ compiler of the system builds cuda_kernels/, and each CPU thread runs some of the worlds."""
+"""Native backend: the system's C++ compiler builds cuda_kernels/, and several CPU threads share the worlds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from gpusim import validate
 from gpusim.backends.codegen.header import FORWARD, POSE
 from gpusim.backends.codegen.ray_header import split_entries
-from gpusim.backends.codegen.variants import Variant, model_variant, program_variant, rays_variant
+from gpusim.backends.codegen.variants import Variant, model_variant, native_arguments, program_variant, rays_variant
 from gpusim.backends.kernel_backend import KernelBackend
 from gpusim.backends.memory import KernelMemory
 from gpusim.backends.native.compile import load_native, vector_bytes
@@ -33,7 +33,7 @@ from gpusim.typing import Array
 
 
 def thread_count() -> int:
-    """Return the number of threads: the environment variable GPUSIM_THREADS, or the cores available to this process."""
+    """Return the number of threads: ``$GPUSIM_THREADS``, or the number of cores available to this process."""
     given = os.environ.get("GPUSIM_THREADS", "")
     if given:
         if not given.isdigit() or int(given) < 1:
@@ -77,25 +77,25 @@ _LIBRARIES: dict[str, ctypes.CDLL] = {}
 
 
 def general_sizes(sizes: dict[str, int]) -> dict[str, int]:
-    """Return sizes for general kernels, which work for most models. Unused kernel code costs no time."""
+    """Return the sizes for general kernels, which many models can share."""
     shapes = ALL_SHAPES if sizes["shape_level"] else 0
     return sizes | {"slots": max(sizes["slots"], GENERAL_SLOTS), "coupled": 1, "wraps": 1, "shape_level": shapes}
 
 
 def load_library(variant: Variant) -> ctypes.CDLL:
-    """Return the library of a build. Compile and load the library on first use."""
+    """Return the library of a build, and compile it on first use."""
     key = variant.digest
     if key not in _LIBRARIES:
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         os.environ.setdefault("GOMP_SPINCOUNT", SPINS)
-        _LIBRARIES[key] = library = load_native(variant.main, variant.generated, variant.defines)
+        _LIBRARIES[key] = library = load_native(*native_arguments(variant))
         if hasattr(library, "group_bytes"):
             library.group_bytes.restype = ctypes.c_longlong
     return _LIBRARIES[key]
 
 
 class NativeBackend(KernelBackend):
-    """Backend that runs the kernels on the CPU. The kernels read and write the arrays of the state directly."""
+    """Backend that runs the kernels on the CPU. The kernels access the state arrays directly."""
 
     name = "native"
 
@@ -137,19 +137,19 @@ class NativeBackend(KernelBackend):
             self._ensure_memory(self.team * self._library.group_bytes(self._address))
 
     def lanes(self) -> int:
-        """Return the number of interleaved contact manifolds: the length of a SIMD vector, or 1 for small worlds."""
+        """Return how many contact manifolds memory interleaves: the SIMD vector length, or 1 for small worlds."""
         return 1 if self.sizes["pairs"] < MIN_WIDE else vector_bytes() // self.real.itemsize
 
     @property
     def launch(self) -> str:
-        """Launch mode: "fused", "simd" or "staged"."""
+        """Return the launch mode: "fused", "simd" or "staged"."""
         return "simd" if self.world_lanes > 1 else super().launch
 
     def _lanes_of_worlds(self, launch: str) -> int:
-        """Return the number of worlds that a thread steps at once (group_source.py).
+        """Return how many worlds a thread steps at once with SIMD instructions (codegen/group_source.py).
 
         Raises:
-            ModelError: ``launch`` is "simd", but the model has no joints, or sweeps solve some joints.
+            ModelError: ``launch`` is "simd", but the model has no joints, or colored sweeps solve some joints.
         """
         wide = vector_bytes() // 8
         serves = self.direct and not self.sizes["swept_constraints"] and self.sizes["constraints"]
@@ -193,7 +193,7 @@ class NativeBackend(KernelBackend):
         return spent
 
     def step_loop(self, plan: StepPlan) -> Callable[[int, int, float], bool] | None:
-        """Return a function that runs all steps of a plan in one call. See ``Backend.step_loop``."""
+        """Return a function that runs many steps of a plan in one call, or None in staged launch."""
         if self.staged:
             return None
         loop = StepLoop(self, plan, load_library, self._library.observe_worlds)
@@ -205,14 +205,14 @@ class NativeBackend(KernelBackend):
         return run
 
     def _end_run(self, spent: float) -> bool:
-        """Look for specialized kernels after a run of ``spent`` seconds. Return True if a world failed."""
+        """End a run that took ``spent`` seconds: look for specialized kernels. Return True if a world failed."""
         if self._specialization is not None:
             self._specialize(self._specialization, spent)
         return self.newly("failed")
 
     @property
     def stepping(self) -> Any:
-        """Return the function of the library that runs steps."""
+        """Return the library function that runs steps."""
         return self._library.run_groups if self.world_lanes > 1 else self._library.run_worlds
 
     def _specialize(self, specialization: Specialization, spent: float) -> None:
@@ -237,12 +237,12 @@ class NativeBackend(KernelBackend):
         return total
 
     def run_stage(self, stage: str, h: float) -> None:
-        """Run one stage of a substep of ``h`` seconds, in staged launch only. Stage "start" loads the state."""
+        """Run one stage of a substep of ``h`` seconds (staged launch only). Stage "start" loads the state."""
         run = self._runner(h)
         execute(self.plan.stages[stage], run, self._any_active(run))
 
     def run_forward(self, h: float) -> StepBuffers:
-        """Compute velocities and forces at the current time (stage forward)."""
+        """Compute velocities and forces at the current time (stage forward), and return work arrays."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(h)
@@ -252,7 +252,7 @@ class NativeBackend(KernelBackend):
         return self.fill_work(h)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, Callable[[], None]]:
-        """Return an array (num_worlds, width), and a function that calls the kernel that fills the array."""
+        """Return an array for signals (num_worlds, width), and a function that fills the array with kernels."""
         out = np.zeros((self.num_worlds, width)) if array is None else array
         if not len(entries):
             return out, lambda: None
@@ -274,7 +274,7 @@ class NativeBackend(KernelBackend):
         return out, launch
 
     def program_launcher(self, program: Program, name: str) -> Callable[[Any, Array], None]:
-        """Return a function that calls the kernel of the diagram."""
+        """Return a function that calls the kernel of a block diagram."""
         library, arrays = load_library(program_variant(program)), self.memory.read_state().arrays
         address, number = ctypes.c_void_p, ctypes.c_int
         control = self.memory.control
@@ -309,7 +309,7 @@ class NativeBackend(KernelBackend):
         return True
 
     def current_angles(self) -> None:
-        """Compute the joint angles of the current poses. The angles count full rotations."""
+        """Compute the joint angles at the current poses, including full rotations."""
         self._ensure_slabs(self.num_worlds)
         if self.staged:
             run = self._runner(0.0)
@@ -318,7 +318,7 @@ class NativeBackend(KernelBackend):
             self._library.run_worlds(self._address, ctypes.c_double(0.0), POSE, self.team)
 
     def _runner(self, h: float) -> Callable[[list[Launch]], None]:
-        """Return a function that runs segments of the launch plan for substeps of ``h`` seconds."""
+        """Return a function that runs a list of launches, for substeps of ``h`` seconds."""
         size, library, team = ctypes.c_double(h), self._library, self.team
 
         def run(segment: list[Launch]) -> None:
@@ -337,5 +337,5 @@ class NativeBackend(KernelBackend):
         return any_active
 
     def slab_array(self, name: str) -> Array:
-        """Return a view of the array ``name`` of all worlds (num_worlds, ...)."""
+        """Return a view of the slab array ``name`` in all worlds, (num_worlds, ...)."""
         return self.layout.view(self._slab, name, self.num_worlds)

@@ -1,4 +1,4 @@
-"""Compilation of the CUDA C++ sources to a shared library for the CPU, with the C++ compiler of the system."""
+"""Compile the CUDA C++ sources to a shared library for the CPU, with the system's C++ compiler."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -38,7 +39,6 @@ FLAGS = (
     "-std=c++17",
     "-O2",
     "-fPIC",
-    "-shared",
     # For the same bits as on a GPU, the compiler must not fuse multiplies with adds. The compiler must not vectorize
     # straight-line code, because g++ 12 may then skip half of a double -> float -> double conversion.
     "-ffp-contract=off",
@@ -58,6 +58,7 @@ SKIPPED = (
 OPENMP = "-fopenmp"
 FOLDER = "native"
 LIBRARY_SUFFIX = ".dll" if sys.platform == "win32" else ".so"
+OBJECT_SUFFIX = ".o"
 ASK_AGAIN_AFTER = 86400.0  # seconds, because the user may install OpenMP later
 # Time limits (s). A one-line program takes 0.1 s, and all kernels take 4 to 20 s, or more on a busy computer.
 PROBE_LIMIT, BUILD_LIMIT = 30.0, 900.0
@@ -69,16 +70,20 @@ _OPENMP_PROBE = '#include <omp.h>\nextern "C" int threads() { return omp_get_max
 _PLAIN_PROBE = 'extern "C" int threads() { return 1; }\n'
 
 
+Unit = tuple[str, dict[str, str], dict[str, str]]
+"""Arguments ``main``, ``generated`` and ``defines`` of one compilation."""
+
+
 @dataclass(frozen=True)
 class Compiler:
-    """Command line of a C++ compiler, and a text that identifies the compiler and its version."""
+    """C++ compiler: its command line, and a text that identifies compiler and version."""
 
     command: tuple[str, ...]
     identity: str
 
 
 def find_compiler() -> str:
-    """Return the path of the C++ compiler: ``$CXX``, else the first of g++, clang++ and c++ on the path.
+    """Return the path of the C++ compiler: ``$CXX``, or the first of g++, clang++ and c++ on the search path.
 
     Raises:
         CompileError: no compiler is installed. The message contains the fix.
@@ -87,7 +92,7 @@ def find_compiler() -> str:
 
 
 def check_native() -> None:
-    """Check that a compiler exists, or that the cache has kernels.
+    """Check that a C++ compiler exists, or that the cache contains kernels.
 
     Raises:
         CompileError: neither a compiler nor a cached kernel exists. The message contains the fix.
@@ -99,17 +104,19 @@ def check_native() -> None:
             raise
 
 
-def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> ctypes.CDLL:
-    """Load the library of :func:`build_native`. If the library cannot be loaded, rebuild the library once.
+def load_native(
+    main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()
+) -> ctypes.CDLL:
+    """Load the library of :func:`build_native`. If loading fails, rebuild the library once.
 
     Raises:
-        BrokenCompilerError: the rebuilt library cannot be loaded either.
+        BrokenCompilerError: the rebuilt library does not load either.
     """
-    library = build_native(main, generated, defines)
+    library = build_native(main, generated, defines, linked)
     with contextlib.suppress(OSError):
         return ctypes.CDLL(str(library))
     forget(library)
-    library = build_native(main, generated, defines)
+    library = build_native(main, generated, defines, linked)
     try:
         return ctypes.CDLL(str(library))
     except OSError as error:
@@ -120,24 +127,24 @@ def load_native(main: str, generated: dict[str, str], defines: dict[str, str]) -
         ) from error
 
 
-def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
-    """Return the path of the shared library of ``main``. Compile the library unless it is in the cache.
+def build_native(main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()) -> Path:
+    """Return the path of the shared library of ``main``. Compile it if it is not in the cache.
 
-    Without OpenMP in the compiler, the library runs on one thread. gpusim warns of missing OpenMP at most once per day.
+    If the compiler lacks OpenMP, the library runs on one thread. gpusim warns of missing OpenMP at most once per day.
 
     Args:
         main: name of a source in ``kernel_sources()`` or in ``generated``.
-        generated: generated headers and sources, text by name. A generated source replaces a source of the package with
-            the same name.
+        generated: texts of generated sources by name. A generated source replaces a package source with the same name.
         defines: preprocessor macros.
+        linked: units to compile separately and to link. Libraries share the compiled units through the cache.
 
     Raises:
-        BrokenCompilerError: the compiler fails on a one-line program or does not end.
+        BrokenCompilerError: the compiler fails on a one-line program, or hangs.
         CompileError: no compiler is installed, a source has an error, or the cache is not writable. The message
             contains the file and line of the error.
         UnknownNameError: ``main`` does not exist.
     """
-    sources = reachable_sources(main, generated)
+    sources, generated = _texts(main, generated, linked)
     try:
         compiler = _compiler()
     except CompileError:
@@ -148,13 +155,13 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
     macros = _macros(compiler, defines)
     no_openmp = _no_openmp_marker(compiler)
     if _is_fresh(no_openmp):
-        return _build(compiler, main, sources, generated, defines, [*_flags(), *macros])
+        return _build(compiler, main, sources, generated, defines, [*_flags(), *macros], linked)
     try:
-        return _build(compiler, main, sources, generated, defines, [*_flags(), OPENMP, *macros])
+        return _build(compiler, main, sources, generated, defines, [*_flags(), OPENMP, *macros], linked)
     except CompileError as error:
         if isinstance(error, BrokenCompilerError) or not _lacks_openmp(compiler):
             raise
-    library = _build(compiler, main, sources, generated, defines, [*_flags(), *macros])
+    library = _build(compiler, main, sources, generated, defines, [*_flags(), *macros], linked)
     _remember(no_openmp)
     warnings.warn(
         f"{compiler.command[0]} has no OpenMP: the native backend runs on one thread; "
@@ -164,19 +171,30 @@ def build_native(main: str, generated: dict[str, str], defines: dict[str, str]) 
     return library
 
 
-def find_native(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path | None:
-    """Return the path of the library of :func:`build_native` if it is in the cache, else None. Do not compile."""
+def find_native(
+    main: str, generated: dict[str, str], defines: dict[str, str], linked: Sequence[Unit] = ()
+) -> Path | None:
+    """Return the path of the library of :func:`build_native`, or None if it is not in the cache."""
     try:
         compiler = _compiler()
         openmp = () if _is_fresh(_no_openmp_marker(compiler)) else (OPENMP,)
         flags = [*_flags(), *openmp, *_macros(compiler, defines)]
-        return found(_library(compiler, main, reachable_sources(main, generated), generated, defines, flags))
+        return found(_library(compiler, main, *_texts(main, generated, linked), defines, flags))
     except CompileError:
         return None
 
 
+def _texts(main: str, generated: dict[str, str], linked: Sequence[Unit]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return all sources of a build and of its linked units, and the other texts that identify the build."""
+    sources = reachable_sources(main, generated)
+    for unit, headers, defines in linked:
+        sources |= reachable_sources(unit, headers)
+        generated = generated | {f"{unit} linked": " ".join(define_flags(defines))}
+    return sources, generated
+
+
 def _macros(compiler: Compiler, defines: dict[str, str]) -> list[str]:
-    """Return the compiler flags that depend on the build, including macros."""
+    """Return the compiler flags for a build, including its macros."""
     # Unrolled loops over the rows of a contact make a step of a pile a sixth faster, and double the compile time. In
     # builds for groups of worlds, unrolled loops over vector components have the same effect.
     contacts, worlds = (int(defines.get(f"GPUSIM_{name}", "1")) > 1 for name in ("LANES", "WORLD_LANES"))
@@ -190,7 +208,7 @@ def _is_gcc(compiler: Compiler) -> bool:
 
 
 def _command() -> list[str]:
-    """Return the path of the compiler, followed by the arguments in ``$CXX``."""
+    """Return the path of the compiler and the arguments from ``$CXX``."""
     own = os.environ.get("CXX", "").strip()
     try:
         words = [own] if shutil.which(own) else shlex.split(own)  # a path may contain spaces
@@ -235,7 +253,7 @@ def _flags() -> list[str]:
 
 
 def vector_bytes() -> int:
-    """Return the size of the SIMD vectors in the kernels (bytes)."""
+    """Return the size of the SIMD vectors that the kernels use (bytes)."""
     return 64 if "-mavx512f" in _vector_flags() else 32
 
 
@@ -267,7 +285,7 @@ def _library(
     defines: dict[str, str],
     flags: list[str],
 ) -> str:
-    """Return the path in the cache for a library of this compiler."""
+    """Return the cache path of a library that this compiler builds."""
     by = digest([compiler.identity, *compiler.command, *flags])[:16]
     return _name(main, sources, generated, defines, by)
 
@@ -279,24 +297,46 @@ def _build(
     generated: dict[str, str],
     defines: dict[str, str],
     flags: list[str],
+    linked: Sequence[Unit],
 ) -> Path:
     name = _library(compiler, main, sources, generated, defines, flags)
 
     def make(scratch: Path) -> Path:
         _check_compiler(compiler)
-        folder = scratch / "sources"
-        _lay_out(folder, sources)
-        library = scratch / Path(name).name
-        failure = _run(compiler, flags, folder, main, library, BUILD_LIMIT)
-        if failure is not None:
-            raise _compile_failure(compiler, main, failure)
-        return library
+        objects = [str(_object(compiler, *unit)) for unit in linked]
+        return _make(compiler, main, sources, flags, scratch, name, objects)
 
     return cached(name, make, f"{main} for this CPU")
 
 
+def _object(compiler: Compiler, main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
+    """Return the path of a compiled unit to link. Compile the unit unless it is in the cache."""
+    sources, flags = reachable_sources(main, generated), [*_flags(), *_macros(compiler, defines)]
+    name = _library(compiler, main, sources, generated, defines, flags).removesuffix(LIBRARY_SUFFIX) + OBJECT_SUFFIX
+    return cached(name, lambda scratch: _make(compiler, main, sources, flags, scratch, name), f"{main} for this CPU")
+
+
+def _make(
+    compiler: Compiler,
+    main: str,
+    sources: dict[str, str],
+    flags: list[str],
+    scratch: Path,
+    name: str,
+    objects: Sequence[str] = (),
+) -> Path:
+    """Compile ``main`` in the folder ``scratch`` to a library that contains ``objects``, or to an object."""
+    folder = scratch / "sources"
+    _lay_out(folder, sources)
+    output = scratch / Path(name).name
+    failure = _run(compiler, flags, folder, main, output, BUILD_LIMIT, objects)
+    if failure is not None:
+        raise _compile_failure(compiler, main, failure)
+    return output
+
+
 def _compile_failure(compiler: Compiler, main: str, output: str) -> CompileError:
-    """Return the error for kernels that do not compile: a full disk, a killed compiler or a source error."""
+    """Return the error for a failed compilation: full disk, killed compiler or source error."""
     if (full := _FULL.search(output)) is not None:
         return no_room(cache_folder() / FOLDER, full.group().capitalize())
     if _KILLED.search(output):
@@ -314,9 +354,18 @@ def _lay_out(folder: Path, sources: dict[str, str]) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library: Path, limit: float) -> str | None:
-    """Run the compiler. Return the output if the compiler fails, else None."""
-    command = [*compiler.command, *flags, "-I", ".", "-x", "c++", main, "-o", str(library)]
+def _run(
+    compiler: Compiler,
+    flags: list[str],
+    folder: Path,
+    main: str,
+    output: Path,
+    limit: float,
+    objects: Sequence[str] = (),
+) -> str | None:
+    """Run the compiler. Return its output if it fails, or None if it succeeds."""
+    kind = "-c" if output.suffix == OBJECT_SUFFIX else "-shared"
+    command = [*compiler.command, *flags, kind, "-I", ".", "-x", "c++", main, "-x", "none", *objects, "-o", str(output)]
     environment = os.environ | {"LC_ALL": "C"}  # error messages in English
     pipe = subprocess.PIPE
     try:
@@ -338,7 +387,7 @@ def _run(compiler: Compiler, flags: list[str], folder: Path, main: str, library:
             f"the compiler {compiler.command[0]} has not ended after {limit:g} s and was stopped; correct or set CXX, "
             "or use backend='numpy', which needs none"
         ) from None
-    if process.returncode == 0 and library.is_file():
+    if process.returncode == 0 and output.is_file():
         return None
     return errors or reported or f"it ended with {process.returncode} and without a library"
 
@@ -352,7 +401,7 @@ def _kill(process: subprocess.Popen[str]) -> None:
 
 
 def _check_compiler(compiler: Compiler) -> None:
-    """Compile a one-line program, to check whether the compiler works.
+    """Compile a one-line program to check the compiler.
 
     Raises:
         BrokenCompilerError: the compiler fails or hangs.

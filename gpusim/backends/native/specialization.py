@@ -1,18 +1,17 @@
-"""Specialized kernels for long runs: the sizes of one model are constants.
+"""Specialized kernels for long runs, with the sizes of the model as constants.
 
-Specialized kernels are faster than general kernels, and the results are the same, bit for bit. In a long run, the
-backend looks for specialized kernels in the cache. If the cache contains no specialized kernels, the backend compiles
-them in the background after some more seconds.
+Specialized kernels are faster than general kernels, and their results are bit-identical. In a long run, the backend
+looks for specialized kernels in the cache. If they are missing in the cache, the backend compiles them in the
+background some seconds later.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 from gpusim.backends.background_builds import BackgroundBuild, compile_apart, waiting_builds
-from gpusim.backends.codegen.variants import Variant
+from gpusim.backends.codegen.variants import Variant, native_arguments
 from gpusim.backends.native.compile import build_native, find_native
 
 LOOKS_AFTER, MAKES_AFTER = 0.1, 5.0
@@ -21,7 +20,7 @@ step time after which a run compiles specialized kernels (s)."""
 
 
 class Specialization:
-    """The specialized kernels of one simulation.
+    """Specialized kernels of one simulation.
 
     Args:
         variant: function that returns the build of the specialized kernels.
@@ -33,10 +32,10 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the build in the first call that finds it in the cache, and None in all other calls.
+        """Return the specialized build once, in the first call after it is ready. Return None in all other calls.
 
         Args:
-            spent: duration of the steps since the last call (s).
+            spent: computing time of steps since the last call (s).
         """
         self._spent += spent
         if self._spent < self._next:
@@ -44,14 +43,14 @@ class Specialization:
         if self._ordered is not None:
             return self._ended(self._ordered)
         variant = self._variant()
-        given = variant.main, variant.generated, variant.defines
+        given = native_arguments(variant)
         if find_native(*given) is not None:
             self._next = math.inf
             return variant
         if self._spent < MAKES_AFTER:
             self._next = MAKES_AFTER
             return None
-        self._ordered = BackgroundBuild(lambda: _compile(*given))
+        self._ordered = BackgroundBuild(lambda: compile_apart(build_native, *given))
         waiting_builds().put(self._ordered)
         return None
 
@@ -60,7 +59,3 @@ class Specialization:
             return None
         self._next = math.inf
         return self._variant() if build.path is not None else None
-
-
-def _compile(main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
-    return compile_apart(build_native, main, generated, defines)

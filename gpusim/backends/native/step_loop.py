@@ -53,7 +53,7 @@ class _Loop(ctypes.Structure):
 
 
 class Stepper(Protocol):
-    """Properties of the native backend that a loop of steps uses."""
+    """Interface of the native backend for :class:`StepLoop`."""
 
     arguments: Any
     kinds: Kinds
@@ -61,11 +61,11 @@ class Stepper(Protocol):
 
     @property
     def memory(self) -> HostMemory:
-        """Return the state and the commands."""
+        """Return the memory with the state and the commands."""
 
     @property
     def stepping(self) -> Any:
-        """Return the function of the library that runs steps."""
+        """Return the library function that runs steps."""
 
     @property
     def team(self) -> int:
@@ -73,13 +73,13 @@ class Stepper(Protocol):
 
 
 class StepLoop:
-    """Loop over a plan of steps, described by C structures.
+    """Loop over the steps of a plan. C structures describe the loop for the library.
 
     Args:
-        backend: the backend that runs the steps.
-        plan: the steps.
+        backend: backend that runs the steps.
+        plan: plan of the steps.
         load: function that returns the library of a build.
-        observe: function of the library that reads signals.
+        observe: library function that reads signals.
     """
 
     def __init__(self, backend: Stepper, plan: StepPlan, load: Callable[[Variant], Any], observe: Any) -> None:
@@ -103,7 +103,7 @@ class StepLoop:
         self._loop, self._address = loop, ctypes.c_void_p(ctypes.addressof(loop))
 
     def run(self, first: int, n: int, h: float) -> None:
-        """Run ``n`` steps in substeps of ``h`` seconds. ``first``: index of the first step."""
+        """Run ``n`` steps in substeps of ``h`` seconds, starting with the step with the index ``first``."""
         loop, stepping = self._loop, self._backend.stepping
         if stepping is not self._stepping:  # True in the first run, and when specialized kernels are ready
             loop.step, self._stepping = _function(stepping), stepping
@@ -111,7 +111,7 @@ class StepLoop:
         self._run(self._address, first, n)
 
     def _pointer(self, array: Array) -> int:
-        """Return the address of an array, or of a contiguous copy of the array."""
+        """Return the address of an array. If the array is not contiguous, return the address of a copy."""
         self._kept.append(np.ascontiguousarray(array))
         return int(self._kept[-1].ctypes.data)
 

@@ -1,6 +1,7 @@
-"""Choice of the number of threads in a staged step. gpusim measures different numbers of threads during the simulation.
+"""Choose the number of threads of a staged step by measurements during the simulation.
 
-Threads wait for each other after each phase. The results do not depend on the number of threads.
+Threads wait for each other after each phase. More threads can therefore be slower. The results do not depend on the
+number of threads.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ KEPT = 0.9
 
 
 class Team:
-    """Choice of the number of threads, from 1 to ``max_size``. Each trial halves or doubles the number of threads.
+    """Tuner of the number of threads, from 1 to ``max_size``.
+
+    It tries half or twice the number of threads for some steps, and keeps the faster number.
 
     Attributes:
-        size: number of threads of the next step.
+        size: number of threads for the next step.
     """
 
     def __init__(self, max_size: int) -> None:
@@ -28,7 +31,7 @@ class Team:
         self._steps, self._spent = 0, 0.0
 
     def record(self, seconds: float) -> None:
-        """Record the duration of a step with ``size`` threads. Change ``size`` at the start and end of trials."""
+        """Record the duration of a step (s) with ``size`` threads, and update ``size``."""
         self._steps += 1
         self._spent += seconds
         if self.size != self._usual:

@@ -1,1 +1,1 @@
-"""The NumPy backend: the reference implementation of the step."""
+"""NumPy backend: the reference implementation of the step."""

@@ -1,4 +1,4 @@
-"""NumPy backend: runs the code in gpusim/reference/ for all worlds at once, without a compiler."""
+"""NumPy backend: runs the code in gpusim/reference/ for all worlds at once. It needs no compiler."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpusim.typing import Array
 
 
 class NumpyBackend:
-    """Backend that runs the reference functions of the stages of solver/schedule.py."""
+    """Backend that runs the NumPy functions of all stages in solver/schedule.py."""
 
     name = "numpy"
 
@@ -47,12 +47,12 @@ class NumpyBackend:
                 step(self.work, dt)
 
     def step_loop(self, plan: StepPlan) -> None:
-        """Return None: the caller runs the steps one by one."""
+        """Return None: the caller must run the steps one by one."""
 
     def make_quarantine(self, drivers: Mapping[str, str]) -> Quarantine:
-        """Return the quarantine.
+        """Create the quarantine of failed worlds.
 
-        ``drivers`` maps the label of a command to the label of the diagram that writes the command.
+        ``drivers`` maps the label of each command to the label of the diagram that writes it.
         """
         self._quarantine = Quarantine(self, drivers)
         return self._quarantine
@@ -61,19 +61,19 @@ class NumpyBackend:
         """Do nothing: this backend caches no results."""
 
     def write_operations(self, operations: Array, values: Array, worlds: Array) -> bool:
-        """Return False: the caller writes with NumPy."""
+        """Return False: the caller must write with NumPy."""
         return False
 
     def last_substep(self) -> float:
-        """Return the size of the last substep (s), or 0 right after a reset."""
+        """Return the duration of the last substep (s), or 0 right after a reset."""
         return float(self.memory.state.arrays["step_before"].max())
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Array, None]:
-        """Return an array (num_worlds, width), and None: the caller fills the array with NumPy."""
+        """Return an array for signals (num_worlds, width), and None: the caller must fill the array with NumPy."""
         return np.zeros((self.work.num_worlds, width)) if array is None else array, None
 
     def program_launcher(self, program: Program, name: str) -> None:
-        """Return None: the caller runs the diagram with NumPy."""
+        """Return None: the caller must run the diagram with NumPy."""
 
     def _drop_poisoned(self) -> None:
         if self._quarantine is not None:
@@ -98,12 +98,12 @@ class NumpyBackend:
             self.work.contacts.forward_only[:] = trial
 
     def _keep_forward(self) -> None:
-        """Store the contacts of the trial step, before the backend restores the contacts of the state."""
+        """Copy the contacts of the trial substep. The backend then restores the state."""
         if self.work.contacts is not None:
             self._trial = keep_contacts(self.work)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of the last trial step, or None if the model has no pair capacity."""
+        """Return the contacts after stage forward, or None if the model has no pair capacity."""
         return self._trial
 
     def _contact_state(self) -> dict[str, Array]:
@@ -112,12 +112,12 @@ class NumpyBackend:
         return {field.name: self.memory.state.arrays[field.name].copy() for field in CONTACT_STATE_FIELDS}
 
     def current_angles(self) -> None:
-        """Compute the joint angles of the current poses. The angles count full rotations."""
+        """Compute the joint angles at the current poses, including full rotations."""
         self.work.rotation = matrix_from_quaternion(self.memory.state.arrays["orientation"])
         track_angles(self.work)
 
     def restore(self, initial: State, worlds: Array) -> None:
-        """Reset worlds to a state and the default commands."""
+        """Reset ``worlds`` to the state ``initial`` and the default commands."""
         self.memory.state.restore(initial, worlds)
         self.work.control[worlds] = self.work.model.default_controls
 
@@ -129,6 +129,6 @@ class NumpyBackend:
         return self._overflowed > seen
 
     def written(self, names: Iterable[str], worlds: Array, kind: str | None = None) -> None:
-        """Update all values that depend on written parameters. The stages read actuator parameters directly."""
+        """Update all values that depend on the changed parameters ``names``."""
         for name in names if kind is None else ():
             self.work.parameter_written(name, worlds)

@@ -44,10 +44,10 @@ _LARGE = 0.1
 
 
 def is_target(names: Sequence[str]) -> bool:
-    """Return True if the arguments of ``gpusim bench`` name a scene or a file, and False if they name workloads.
+    """Return True if the argument of ``gpusim bench`` is a scene or a file, and False for workloads.
 
     Raises:
-        OptionError: the arguments contain a scene or a file together with other names.
+        OptionError: a scene or a file is not the only argument.
     """
     names = list(dict.fromkeys(names))
     targets = [n for n in names if n not in WORKLOADS and (kind_of(n) is not None or n in scene_modules())]

@@ -1,4 +1,4 @@
-"""``gpusim check``: report import losses and likely model errors, run the model, and compare it with MuJoCo."""
+"""``gpusim check``: report lost features and likely model errors, run the model, and compare it with MuJoCo."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class CheckResult:
 
     @property
     def imported(self) -> Sequence[Finding]:
-        """Return the findings of the import."""
+        """Return the problems that the import found."""
         return [] if self.report is None else self.report.findings
 
     @property
@@ -108,7 +108,7 @@ def check_target(options: CheckOptions) -> int:
 
 
 def examine(options: CheckOptions) -> CheckResult:
-    """Load, lint and run the target of a check. With ``against``, also compare the target with MuJoCo.
+    """Load, lint and run a model. With ``against``, also compare the model with MuJoCo.
 
     Raises:
         GpusimError: the file cannot be read.
@@ -159,7 +159,7 @@ def _run(options: RunOptions, scene: Scene, lint: Sequence[Finding]) -> tuple[Ru
 
 
 def _lines(result: CheckResult) -> list[str]:
-    """Return the result as text: the verdict, then a section for each part."""
+    """Return the result as text: the verdict, then a section for each part of the check."""
     lines = [f"{result.target}: {result.verdict}"]
     if result.report is not None:
         lines += _section("import", result.imported, "nothing was lost")

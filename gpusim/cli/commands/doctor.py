@@ -59,7 +59,7 @@ def _automatic(working: list[str]) -> str:
 
 
 def print_headers(folder: Path) -> int:
-    """Write the generated kernel sources into a folder. Print the file names and how to use them with clangd.
+    """Write the generated kernel sources into a folder, and print how to use them with clangd.
 
     Returns:
         Exit code 0.
@@ -78,7 +78,7 @@ def print_headers(folder: Path) -> int:
 
 
 def try_backend(name: str) -> Finding:
-    """Let a body fall for 0.1 s on the backend ``name``, and compare the distance with g t^2 / 2."""
+    """Simulate a fall of 0.1 s on the backend ``name``, and compare the distance with g t^2 / 2."""
     does = BACKENDS[name]
     if missing := why_not(name):
         return Finding(name, False, f"{does}: {missing}")

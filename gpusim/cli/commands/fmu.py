@@ -62,7 +62,7 @@ def fmu_command(
 def _fmu(run: RunOptions, out: Path, names: Mapping[str, list[str] | None], step: float | None) -> None:
     """Build the simulation and write it as an FMU.
 
-    ``names`` contains the chosen names of "inputs", "outputs" and "parameters". None selects the default names.
+    ``names`` maps "inputs", "outputs" and "parameters" to the chosen names, or to None for the default names.
 
     Raises:
         GpusimError: the input is invalid.

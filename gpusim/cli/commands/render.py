@@ -58,8 +58,8 @@ def render(options: RenderOptions) -> None:
     """Run the command ``gpusim render``.
 
     Raises:
-        GpusimError: the input is invalid or no renderer works. SimulationError and Interrupted are raised after the
-            picture or film has been written.
+        GpusimError: the input is invalid or no renderer works. Before SimulationError or Interrupted, the function
+            writes the picture or film.
     """
     _check(options)
     if is_motion_file(options.run.target):
@@ -120,7 +120,7 @@ def _check(options: RenderOptions) -> None:
 
 
 def _simulate(options: RenderOptions, scene: Scene, sim: Simulation, replay: Replay | None) -> None:
-    """Simulate until the time of the picture, or until the end of the film, and draw."""
+    """Simulate up to the picture or up to the end of the film, and draw."""
     dt = sim.config.dt
     seconds = _film_length(options, scene, replay) if options.is_film else 0.0
     steps = max(1, count_steps("--duration", seconds, dt))
@@ -264,7 +264,7 @@ class _Camera:
 
 
 def _timings(simulated: float, steps: int, wall: float, frame: float | None = None) -> Timings:
-    """Return the data of the overlay "profile" for ``steps`` steps that took ``wall`` seconds."""
+    """Return the data of the overlay "profile". ``steps`` steps took ``wall`` seconds."""
     return Timings(simulated / wall, wall / steps, frame) if steps and wall > 0.0 else Timings(frame=frame)
 
 

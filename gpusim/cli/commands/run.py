@@ -88,7 +88,7 @@ def run(options: RunOptions) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Recorders:
-    """Recorders of the output file and of the plots, with sampling intervals in steps."""
+    """Recorders of the output file (``file``) and of the plots (``picture``). Sampling intervals are in steps."""
 
     file: StreamRecorder | None = None
     file_every: float = 1.0
@@ -106,7 +106,7 @@ class _Recorders:
 
 
 def _real_time(options: RunOptions, sim: Simulation, stack: ExitStack) -> tuple[StepClock | None, list[str]]:
-    """Return the clock for ``--clock`` (or None), and notes about real-time scheduling."""
+    """Return the clock for ``--clock`` or None, and notes about unavailable real-time settings."""
     if not options.clock:
         return None, []
     from gpusim.cosim.clock import StepClock
@@ -135,7 +135,7 @@ def check_backend(options: RunOptions) -> None:
 
 
 def make_simulation(options: RunOptions, config: Any, model: Model) -> Simulation:
-    """Build the simulation that the options describe, in its initial state or in the state of ``--resume``."""
+    """Build the simulation from the options. ``--resume`` replaces the initial state."""
     # Import after the cheap checks, because the solver and its compiled loops load slowly.
     with notes_instead_of_warnings():
         from gpusim.simulation import Simulation
@@ -232,7 +232,7 @@ def _check_memory(sim: Simulation, names: Sequence[str], samples: int) -> None:
 
 
 def _memory_limit() -> float:
-    """Return half of this computer's memory in bytes, or 4 GiB if the system does not report it."""
+    """Return half of the computer's memory (bytes), or 4 GiB if the memory is unknown."""
     try:
         return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

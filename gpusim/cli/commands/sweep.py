@@ -29,9 +29,9 @@ class SweepOptions:
         run: target, settings, duration, signals, backend and floating-point type.
         out: path of the .parquet file.
         rate: samples per second of simulated time, or None to record only the final state.
-        sample: number of random points, or None to use all combinations of values.
+        sample: number of random points (parameter combinations), or None to use all combinations.
         seed: seed of the random points.
-        together: maximum number of points that run together in one simulation.
+        together: maximum number of points in one simulation.
         ray: address of a Ray cluster, or None.
     """
 
@@ -46,7 +46,7 @@ class SweepOptions:
 
 @dataclass(frozen=True)
 class Target:
-    """Callable that builds the scene of a sweep point. Ray can pickle the callable."""
+    """Picklable function that builds the scene of a sweep point."""
 
     options: RunOptions
 

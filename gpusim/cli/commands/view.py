@@ -172,7 +172,7 @@ def _recorder(path: Path, run: RunOptions, live: Live, worlds: Sequence[int]) ->
 
 
 def _end_recording(recorder: MotionRecorder, live: Live) -> None:
-    """Close the recording before a restart, because the restart may change the model."""
+    """Close the recording before a restart, which may change the model."""
     live.record(None)
     recorder.close()
 

@@ -1,4 +1,4 @@
-"""All kinds of blocks. Importing ``gpusim.control.blocks`` registers all kinds of blocks."""
+"""All block types. Importing this package registers them."""
 
 from gpusim.description.registry import discover
 

@@ -38,7 +38,7 @@ class Gain(Block):
     unit: str | None = None
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the shape of the input, and the unit of input times gain."""
+        """Return the input's shape, and the product of the units of input and gain."""
         unit = units.product(inputs["in"].unit, units.parse(self.unit))
         return {"out": Kind(inputs["in"].shape, unit)}
 
@@ -119,7 +119,7 @@ def quotient(c: Context, above: Num | float, below: Num) -> Num:
 
 @block("division")
 class Division(Product):
-    """a / b, or 0 if b is zero."""
+    """Quotient a / b. Division by zero gives 0."""
 
     signs: str = "*/"
 
@@ -137,7 +137,7 @@ class Minmax(Counted):
         super().check(element)
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Compare each component."""
+        """Return the minimum or maximum of each component."""
         choose = c.trace.max if self.which == "max" else c.trace.min
         return {"out": each(lambda *x: reduce(choose, x), *(inputs[port] for port in self.inputs))}
 
@@ -178,7 +178,7 @@ class Trigonometry(Block):
         validate.choice(element, "function", self.function, TRIGONOMETRY)
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return a unitless output. The input must be in rad or unitless."""
+        """Check that the input is in rad or unitless. Return the input's shape without a unit."""
         if not units.fits(inputs["in"].unit, units.NONE):
             rule = f"its input is in {units.shown(inputs['in'].unit)}, not in rad"
             raise ModelError(f"{rule}; insert a gain with a unit")
@@ -205,12 +205,12 @@ def trigonometric(c: Context, name: str, x: Num) -> Num:
 
 @block("atan2")
 class Atan2(Block):
-    """Angle (rad, -pi to pi) of the point (x, y)."""
+    """Angle (rad, -pi to pi) of the vector (x, y)."""
 
     inputs = ("y", "x")
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the common shape of the inputs, without a unit. The angle is in rad."""
+        """Return the common shape of the inputs, without a unit (rad)."""
         common_unit(inputs)
         return {"out": Kind(common_shape(inputs), units.NONE)}
 
@@ -221,12 +221,12 @@ class Atan2(Block):
 
 @block("mux")
 class Mux(Counted):
-    """Vector that joins the numbers and vectors a, b, c, ... in this order."""
+    """Join the numbers and vectors a, b, c, ... to one vector."""
 
     count: int = 2
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the total length of the inputs, and their unit if all inputs have the same unit."""
+        """Return a vector with the total length of the inputs. The vector has a unit if all inputs share this unit."""
         kinds = [kind.unit for kind in inputs.values()]
         same = all(units.fits(kinds[0], u) for u in kinds)
         return {"out": Kind((sum(kind.size for kind in inputs.values()),), kinds[0] if same else None)}
@@ -251,7 +251,7 @@ class SelectElement(Block):
             )
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the size of the output, and the unit of the input."""
+        """Return the number of selected components, and the input's unit."""
         listed = [self.index] if isinstance(self.index, int) else list(self.index)
         if max(listed) >= inputs["in"].size:
             raise ModelError(
@@ -290,5 +290,5 @@ class Dot(Block):
         return {"out": Kind((), units.product(inputs["a"].unit, inputs["b"].unit))}
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the sum of the products of components."""
+        """Return the scalar product."""
         return {"out": [reduce(lambda a, b: a + b, each(lambda a, b: a * b, inputs["a"], inputs["b"]))]}

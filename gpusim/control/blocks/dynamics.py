@@ -1,8 +1,7 @@
 """Blocks with state: integrators, filters, transfer functions, delays, PID.
 
-The blocks treat inputs as constant between samples (zero-order hold). For such inputs, the outputs are exact
-solutions of the continuous systems. Source: Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998,
-section 4.3.
+The outputs are exact solutions of the continuous systems for inputs that are constant between samples (zero-order
+hold). Source: Franklin, Powell and Workman, "Digital Control of Dynamic Systems", 1998, section 4.3.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def bounded(c: Context, x: Num, lower: float | None, upper: float | None) -> Num
 class Integrator(Block):
     """Time integral of ``gain`` times the input, clipped to the range from ``lower`` to ``upper``.
 
-    While ``reset`` is above one half, the output is ``initial``.
+    While ``reset`` is above 0.5, the output is ``initial``.
     """
 
     gain: float = 1.0
@@ -62,7 +61,7 @@ class Integrator(Block):
             raise validate.fail(element, "initial has no numbers", "give one number, or one per component of the input")
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the shape of the input, and the unit of input times gain times time (s)."""
+        """Return the input's shape, with the unit of (input) * (gain) * s."""
         check_numbers({"reset": inputs["reset"]})
         shape = inputs["in"].shape if "in" in inputs else ()
         if np.ndim(self.initial):
@@ -85,7 +84,7 @@ class Integrator(Block):
         return {"out": out}
 
     def update(self, c: Context, inputs: dict[str, Wire]) -> None:
-        """Add the integral of the input over one sample period. The input is constant during the period."""
+        """Add the integral of the constant input over one sample period."""
         rate = c.tune("gain", self.gain)
         sums = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
                     c.memory["out"], inputs["in"])  # fmt: skip
@@ -93,7 +92,7 @@ class Integrator(Block):
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
-    """Store the next state a x + b u. Each component u of the wire has a separate state vector x."""
+    """Store the next state a x + b u for each component u of the wire. Each component has a separate state x."""
     order = len(a)
     for k, u in enumerate(given):
         x = c.read_state(f"x{k}")
@@ -101,21 +100,21 @@ def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
 
 
 def add_up(c: Context, factors: Sequence[float], values: Sequence[Num]) -> Num:
-    """Return the sum of all products, without the terms that have a factor of zero."""
+    """Return the scalar product of ``factors`` and ``values``. Omit terms with a zero factor."""
     terms = [float(f) * v for f, v in zip(factors, values, strict=True) if f != 0.0]
     return reduce(lambda p, q: p + q, terms) if terms else c.trace.constant(0.0)
 
 
 class Linear(Block):
-    """A linear system with the continuous-time matrices (A, B, C, D) of :meth:`system`."""
+    """Linear system dx/dt = A x + B u, y = C x + D u."""
 
     @abstractmethod
     def system(self) -> tuple[Array, Array, Array, float]:
-        """Return A (n, n), B (n,), C (n,) and D."""
+        """Return A (n, n), B (n,), C (n,) and D (scalar) for n states."""
 
     @property
     def start(self) -> float:
-        """Output before the first sample, when the system is in equilibrium."""
+        """Output before the first sample. The system starts in equilibrium."""
         return 0.0
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
@@ -135,7 +134,7 @@ class Linear(Block):
         return {"out": outputs}
 
     def update(self, c: Context, inputs: dict[str, Wire]) -> None:
-        """Compute the exact states after a sample period with constant input."""
+        """Integrate the states exactly over one sample period with constant input."""
         a, b, _, _ = self.system()
         n = len(b)
         from scipy.linalg import expm  # slow to import, and few diagrams need it
@@ -152,7 +151,7 @@ class LowPassFilter(Linear):
 
     @property
     def start(self) -> float:
-        """The parameter ``initial``."""
+        """Output before the first sample: the parameter ``initial``."""
         return self.initial
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
@@ -238,8 +237,8 @@ class Transfer(Linear):
 class Delay(Block):
     """Delay the input by ``samples`` samples (default 1) or by ``time`` seconds.
 
-    The block rounds ``time`` to whole samples. Until the delay has passed, the output is ``initial``. If ``initial`` is
-    None, the output is the first input. With ``max_time``, you can change ``time`` in each world during the simulation,
+    The block rounds ``time`` to whole samples. Before the delay time has passed, the output is ``initial``, or the
+    first input if ``initial`` is None. With ``max_time``, you can change ``time`` in each world during the simulation,
     from 0 to ``max_time`` seconds. A delay breaks an algebraic loop only if ``initial`` is a number and ``max_time`` is
     None.
     """
@@ -333,7 +332,7 @@ class Derivative(Block):
         return {"out": Kind(inputs["in"].shape, units.product(inputs["in"].unit, units.power(units.SECOND, -1)))}
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the filtered derivative of the input u: a y + (1 - a) (u - u_previous) / T.
+        """Return the filtered derivative a y + (1 - a) (u - u_previous) / T of the input u.
 
         y is the previous output, T the sample period, and a = exp(-T / ``time``).
         """
@@ -358,9 +357,9 @@ class Pid(Block):
     """PID controller: kp e + ki integral(e) + kd derivative(e), clipped to ``lower`` and ``upper``.
 
     e is the input. A low-pass with the time constant ``derivative_time`` (s) filters the derivative. Anti-windup: the
-    integral is constant while the output is at a bound and e would move it past the bound. Source: conditional
+    integral stops while the unclipped output exceeds a bound and ki e would increase the excess. Source: conditional
     integration in Astrom and Hagglund, "Advanced PID Control", 2006, section 3.5. With ``measured_rate``, the input
-    ``rate`` (de/dt) replaces the filtered derivative. While ``reset`` is above one half, the integral is zero.
+    ``rate`` (de/dt) replaces the filtered derivative. While ``reset`` is above 0.5, the integral is zero.
     """
 
     kp: float = 1.0
@@ -417,13 +416,13 @@ class Pid(Block):
 
 @block("rate_limiter")
 class RateLimiter(Block):
-    """Limit the rate of the input: at most ``rise`` per second up, and ``fall`` per second down (default: ``rise``)."""
+    """Limit the rate of the output to ``rise`` per second up and ``fall`` per second down (default: ``rise``)."""
 
     rise: Positive
     fall: Positive | None = None
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Follow the input. In the first sample, the output equals the input."""
+        """Move the output towards the input. In the first sample, the output equals the input."""
         size, t = c.kinds["out"].size, c.trace
         c.add_states("last", [0.0] * size)
         c.add_state("began")

@@ -31,7 +31,7 @@ Vector = list[Number]
 
 
 class Frame:
-    """Joint frame on the child body: motion of the frame, and force and moment on the frame, in frame axes."""
+    """Joint frame on the child body, with its motion and the force and moment on it. All vectors are in frame axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point
@@ -40,7 +40,7 @@ class Frame:
         self.moment: Vector = [0.0, 0.0, 0.0]
 
     def acceleration(self, point: Sequence[Number]) -> Vector:
-        """Return (acceleration of a point that is fixed in the frame) - (acceleration of gravity)."""
+        """Return the acceleration of a point fixed in the frame, minus the gravitational acceleration."""
         t, w = self._t, self.angular_velocity
         first = vectors.plus(t, self.linear_acceleration, vectors.cross(t, self.angular_acceleration, point))
         return vectors.plus(t, first, vectors.cross(t, w, vectors.cross(t, w, point)))
@@ -102,10 +102,10 @@ class InverseDynamics(Block):
     :func:`gpusim.control.heavy_chain` returns ``joints``, ``tip`` and ``gravity`` (in the base frame, m/s2).
 
     Inputs without a wire are 0. If only ``q`` has a wire, the output balances the weight of the chain. ``load`` is an
-    additional point mass at the tip (kg). ``wrench`` (6,) is an external force and its moment about the tip, in base
-    axes, such as the ground force on a foot. With ``gravity=None``, the block has an input ``gravity`` (3,) for a base
-    that tilts. If the base accelerates, subtract the acceleration of the base from the input ``gravity``. The block
-    ignores the angular velocity of the base, and the springs, damping and friction of joints.
+    additional point mass at the tip (kg). ``wrench`` (6,) is an external force and a moment about the tip, in base
+    axes. An example is the ground force on a foot. With ``gravity=None``, gravity is an input (3,), for a base that
+    tilts. If the base accelerates, subtract the acceleration of the base from the input ``gravity``. The block ignores
+    the angular velocity of the base. It also ignores springs, damping and friction of the joints.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -132,7 +132,7 @@ class InverseDynamics(Block):
             validate.numbers(element, "gravity", self.gravity, 3)
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the shape and unit of a vector with one number per joint."""
+        """Return a vector type with one number per joint."""
         count = len(self.joints)
         check_count(inputs["q"], count, "q")
         for port in ("velocity", "acceleration"):

@@ -2,12 +2,12 @@
 
     dq = z - J^T (J J^T + s 1)^-1 J z + J^T (J J^T + d2 1)^-1 e,   z = posture_gain (posture - q)
 
-dq is one step of damped least squares for the joint positions q. J is the Jacobian. e is the error to the target,
-clipped to the length ``max_way``. The first two terms of dq move the joints to the posture in the null space of J
-(Liegeois, 1977). The regularization s is close to zero (``PROJECTED``). The damping is d2 = ``damping``^2 + |e|^2 / 2
-with the error e before clipping. If the target is out of reach, the tip stops at the point closest to the target.
-Source: Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method", 2011. The block clips
-the joint positions to the joint limits.
+dq is one step of damped least squares for the joint positions q. J is the Jacobian, and 1 is the identity matrix. e is
+the error to the target, with the length clipped to ``max_way``. The first two terms of dq move the joints to the
+posture in the null space of J (Liegeois, 1977). The regularization s is close to zero (``PROJECTED``). The damping is
+d2 = ``damping``^2 + |e|^2 / 2, with the unclipped error e. If the target is out of reach, the tip stops at the point
+closest to the target. Source: Sugihara, "Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method",
+2011. The block clips the joint positions to the joint limits.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class TipKinematics:
 def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -> None:
     """Check the joints and the tip (7,) of a chain.
 
-    Each joint is a dict with "pose" (7,), "axis" (3,), "kind" and optional keys. ``more`` contains additional optional
-    keys.
+    Each joint is a dict with the required keys "pose" (7,), "axis" (3,) and "kind". ``more`` contains additional
+    optional keys.
     """
     if not isinstance(joints, Sequence) or isinstance(joints, str) or not joints:
         raise validate.fail(element, f"joints = {joints!r} is not a list", "take them from gpusim.control.chain(...)")
@@ -67,7 +67,7 @@ def check_chain(element: str, joints: Any, tip: Any, more: Sequence[str] = ()) -
 
 
 def _check_old_names(element: str, joint: dict[str, Any]) -> None:
-    """Raise a ModelError if a joint has an old key or an old ``kind``. The message contains the new name."""
+    """Raise a ModelError with the new name if a key or the ``kind`` of a joint was renamed."""
     for name in [key for key in joint if key in OF_CHAINS] + [joint.get("kind")]:
         if isinstance(name, str) and name in OF_CHAINS:
             new = OF_CHAINS[name]
@@ -112,8 +112,8 @@ def check_count(kind: Kind, count: int, port: str) -> None:
 class Chain(Block):
     """Forward kinematics: pose of a chain's tip in the base frame, for joint positions ``q``.
 
-    :func:`gpusim.control.chain` returns ``joints`` and ``tip``. The outputs are ``position`` (3,), and the rotation
-    matrix ``rotation`` row by row (9,).
+    :func:`gpusim.control.chain` returns ``joints`` and ``tip``. The outputs are ``position`` (3,) and the row-major
+    rotation matrix ``rotation`` (9,).
     """
 
     joints: Sequence[dict[str, Any]]
@@ -141,12 +141,12 @@ class Chain(Block):
 class Ik(Block):
     """Inverse kinematics: joint positions that move the tip of a chain to ``target`` (3,), m, in the base frame.
 
-    The block starts from ``start`` (n,) and does one iteration per sample. Without ``start``, the block starts from the
-    start pose of the model. If the chain has redundant joints, they move towards ``posture`` (n,) in the null space.
-    If ``lever`` (m) is positive, the block also controls the orientation of the tip. The target orientation is the
-    input ``orientation`` (4,), a quaternion (xyzw) in the base frame. An orientation error of 1 rad counts as much as a
-    position error of ``lever`` meters. Outputs: the joint positions ``out`` (n,), and the remaining distance ``error``
-    (m) before the iteration.
+    The block starts from the joint positions ``start`` (n,) and does one iteration per sample. Without ``start``, the
+    block starts from the start pose of the model. If the chain has redundant joints, they move towards ``posture`` (n,)
+    in the null space. If ``lever`` (m) is positive, the block also controls the orientation of the tip. The target
+    orientation is the input ``orientation`` (4,), a quaternion (xyzw) in the base frame. An orientation error of 1 rad
+    counts as much as a position error of ``lever`` meters. The outputs are the joint positions ``out`` (n,) and the
+    distance ``error`` (m) to the target before the iteration.
     """
 
     joints: Sequence[dict[str, Any]]
@@ -169,7 +169,7 @@ class Ik(Block):
             validate.numbers(element, "start", self.start, len(self.joints))
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units: a vector with one position per joint, and the error."""
+        """Return the types of both outputs: a vector with one position per joint, and the error."""
         check_count(inputs["posture"], len(self.joints), "posture")
         check_sizes(inputs, {"target": 3, "orientation": 4})
         return {"out": Kind((len(self.joints),)), "error": Kind((), units.parse("m"))}
@@ -216,7 +216,7 @@ class Ik(Block):
 
     @staticmethod
     def _add_to_diagonal(square: list[list[Number]], by: Number) -> list[list[Number]]:
-        """Return the matrix after adding a number to each diagonal entry."""
+        """Return the matrix plus ``by`` times the identity."""
         return [[x + by if i == j else x for j, x in enumerate(row)] for i, row in enumerate(square)]
 
     def _rotation_error(self, t: Trace, tip: TipKinematics, inputs: dict[str, Wire]) -> list[Number]:
@@ -241,7 +241,7 @@ class Ik(Block):
 
 
 class Framed(Block):
-    """Base class of blocks that transform to or from a body frame. The body's position and quaternion are inputs."""
+    """Base class of blocks that convert vectors between the world frame and a body frame."""
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
         """Check the sizes and return a vector with the unit of the input."""
@@ -279,7 +279,7 @@ class FromFrame(Framed):
 
 @block("rotate")
 class Rotate(Block):
-    """Product of a 3x3 matrix (row by row, 9 numbers) and a vector (3,). ``transposed`` transposes the matrix."""
+    """Product of a row-major 3x3 matrix (9,) and a vector (3,). ``transposed`` transposes the matrix."""
 
     transposed: bool = False
     inputs = ("matrix", "in")
@@ -290,7 +290,7 @@ class Rotate(Block):
         return {"out": Kind((3,), inputs["in"].unit)}
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Return the product."""
+        """Return the product of the matrix and the vector."""
         rows: Any = [inputs["matrix"][3 * i : 3 * i + 3] for i in range(3)]
         matrix = vectors.columns(rows) if self.transposed else rows
         return {"out": numbers(c.trace, vectors.apply(c.trace, matrix, inputs["in"]))}

@@ -1,4 +1,4 @@
-"""Logic blocks: comparisons, gates, switches, memories, counters, state machines. A number above one half is true."""
+"""Logic blocks: comparisons, gates, switches, memories, counters, state machines. A number above 0.5 is true."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class LogicGate(Logic, Counted):
 
 @block("switch")
 class Switch(Block):
-    """``a`` while ``on`` is above one half, else ``b``."""
+    """Switch: the output is ``a`` while ``on`` is above 0.5, else ``b``."""
 
     inputs = ("on", "a", "b")
 
@@ -109,7 +109,7 @@ class Switch(Block):
 
 @block("select")
 class Select(Counted):
-    """One of the inputs a, b, ... The integer ``index`` selects the input, counted from 0 and clipped to the range."""
+    """Select one of the inputs a, b, ... by ``index``. The index counts from 0, and is rounded and clipped."""
 
     count: int = 2
 
@@ -154,7 +154,7 @@ class SrLatch(Logic):
 
 @block("sample_hold")
 class SampleHold(Block):
-    """Sample-and-hold: while ``sample`` is above one half, the output follows the input.
+    """Sample-and-hold: while ``sample`` is above 0.5, the output follows the input.
 
     Otherwise, the output is constant.
     """
@@ -178,7 +178,7 @@ class SampleHold(Block):
 
 @block("edge_detector")
 class EdgeDetector(Logic):
-    """Edge detector: 1 if the input becomes true ("rising"), becomes false ("falling"), or changes ("both"), else 0."""
+    """Edge detector: the output is 1 in each sample with an edge ("rising", "falling" or "both"), else 0."""
 
     which: str = "rising"
     initial: bool = False
@@ -188,7 +188,7 @@ class EdgeDetector(Logic):
         validate.choice(element, "which", self.which, ("rising", "falling", "both"))
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Compare with the previous sample."""
+        """Compare the input with its value in the previous sample."""
         c.add_states("before", [float(self.initial)] * c.kinds["out"].size)
         out = []
         for x, y in zip(inputs["in"], c.read_state("before"), strict=True):
@@ -203,7 +203,7 @@ class EdgeDetector(Logic):
 class Counter(Block):
     """Counter of rising edges: each edge of ``up`` adds 1, each edge of ``down`` subtracts 1.
 
-    The count is 0 while ``reset`` is true. With ``modulo``, the count is from 0 to ``modulo`` - 1.
+    The count is 0 while ``reset`` is true. With ``modulo``, the count wraps around in the range 0 to ``modulo`` - 1.
     """
 
     modulo: int | None = None

@@ -115,7 +115,8 @@ class PointToPoint(Block):
 class Trajectory(Source):
     """Cubic spline through via points at the given times, with zero velocity at both ends.
 
-    ``points`` is (n,) or (n, k). With ``repeat``, the motion starts again after the last time.
+    ``points`` is (n,) for scalars or (n, k) for vectors, with one via point for each of the n times. With ``repeat``,
+    the motion starts again after the last time.
     """
 
     times: Sequence[float]
@@ -125,7 +126,7 @@ class Trajectory(Source):
     outputs = ("out", "velocity", "acceleration")
 
     def check(self, element: str) -> None:
-        """Check that the times start at 0 and increase, and that each time has one point."""
+        """Check that the times start at 0 and increase, and that each time has one via point."""
         check_rising(element, "times", self.times, 2)
         if float(self.times[0]) != 0.0:
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the point at 0")
@@ -135,7 +136,7 @@ class Trajectory(Source):
             raise validate.fail(element, rule, "give one finite point for each time")
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return shapes and units: ``unit``, ``unit`` per second, and ``unit`` per second squared."""
+        """Return shapes and units of position, velocity and acceleration."""
         points = np.asarray(self.points, float)
         return _rates(Kind(points.shape[1:], units.parse(self.unit)))
 
@@ -189,7 +190,7 @@ class Project(Block):
     outputs = ("along", "across")
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Check the sizes of the inputs, and return the shapes of both outputs with the unit of the vector."""
+        """Check the sizes of the inputs. Return the shapes of both outputs, with the unit of the vector."""
         check_sizes(inputs, {"in": 3, "direction": 3})
         return {"along": Kind((), inputs["in"].unit), "across": Kind((3,), inputs["in"].unit)}
 

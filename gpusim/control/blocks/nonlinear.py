@@ -34,9 +34,9 @@ class Limiter(Block):
 
 @block("dead_zone")
 class DeadZone(Block):
-    """Dead zone: 0 between ``lower`` and ``upper``.
+    """Dead zone: the output is 0 for inputs between ``lower`` and ``upper``.
 
-    Outside, the output is input - ``upper`` or input - ``lower``.
+    Above ``upper``, the output is input - ``upper``. Below ``lower``, it is input - ``lower``.
     """
 
     lower: float = -0.1
@@ -104,9 +104,9 @@ class Relay(Block):
 
 @block("lookup")
 class Lookup(Block):
-    """Piecewise linear curve through points (x, y).
+    """Piecewise linear curve through the points (x, y).
 
-    Outside the points, the curve is constant. With ``extend``, the block extrapolates the curve.
+    Outside the range of x, the output is constant. With ``extend``, the block extrapolates linearly.
     """
 
     x: Sequence[float]
@@ -128,9 +128,9 @@ class Lookup(Block):
 
 @block("lookup2d")
 class Lookup2d(Block):
-    """Bilinear interpolation in a table ``z`` with columns at ``x`` and rows at ``y``.
+    """Bilinear interpolation in a table. ``z[i][j]`` is the value at ``x[j]`` and ``y[i]``.
 
-    Outside the range, the value is constant.
+    The block clips its inputs to the range of the table.
     """
 
     x: Sequence[float]
@@ -140,7 +140,7 @@ class Lookup2d(Block):
     inputs = ("x", "y")
 
     def check(self, element: str) -> None:
-        """Check the grid."""
+        """Check ``x``, ``y`` and the shape of ``z``."""
         check_rising(element, "x", self.x, 2)
         check_rising(element, "y", self.y, 2)
         values = validate.array(element, self.z)
@@ -154,7 +154,7 @@ class Lookup2d(Block):
         return {"out": Kind((), units.parse(self.unit))}
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Interpolate along x in the two nearest rows, then along y."""
+        """Interpolate along x in the two neighboring rows of ``z``, then along y."""
         t, columns = c.trace, float(len(self.x))
         x = t.limit(inputs["x"][0], float(self.x[0]), float(self.x[-1]))
         y = t.limit(inputs["y"][0], float(self.y[0]), float(self.y[-1]))

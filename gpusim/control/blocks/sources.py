@@ -61,7 +61,7 @@ class Timer(Source):
     """Time (s) since the start or the last reset."""
 
     def wires(self, inputs: dict[str, Kind], period: float) -> dict[str, Kind]:
-        """Return the type of the output: a number in seconds."""
+        """Return a number in seconds."""
         return {"out": Kind((), units.SECOND)}
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
@@ -79,7 +79,7 @@ class Step(Source):
     unit: str | None = None
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Compare with the time of the sample, with a tolerance of a millionth of the sample period."""
+        """Compare the time of the sample with ``time``, with a tolerance of 1e-6 sample periods."""
         has_stepped = time_now(c) >= c.tune("time", self.time) - 1e-6 * c.period
         return {"out": [c.select(has_stepped, c.tune("after", self.after), c.tune("before", self.before))]}
 
@@ -104,7 +104,7 @@ class Ramp(Source):
             raise validate.fail(element, rule, "give a slope with the sign of end - start")
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Evaluate at the time of the sample."""
+        """Return the value of the ramp at the time of the sample."""
         elapsed = c.trace.max(time_now(c) - c.tune("time", self.time), 0.0)
         slope = c.tune("slope", self.slope)
         value = c.tune("start", self.start) + slope * elapsed
@@ -135,7 +135,7 @@ class Sequence_(Source):  # noqa: N801 (Sequence is a type)
             raise validate.fail(element, f"times begin at {self.times[0]:g} s, not at 0", "begin with the value at 0")
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
-        """Evaluate at the time of the sample. With ``repeat``, the sequence starts again at the last time."""
+        """Return the value of the sequence at the time of the sample."""
         t = time_now(c)
         if self.repeat:
             duration = float(self.times[-1])
@@ -242,8 +242,8 @@ class Input(Source):
 class Noise(Source):
     """Normal random numbers with standard deviation ``sigma``. Each sample has new numbers.
 
-    ``size`` > 1 gives a vector. The numbers depend only on the diagram's label, the block, the seed, the world and the
-    sample. After a reset, the block produces the same numbers again.
+    ``size`` > 1 gives a vector. After a reset, the block produces the same numbers again. The numbers depend only on
+    the diagram's label, the block's name, the seed, the world and the sample.
     """
 
     sigma: NotNegative = 1.0
@@ -331,7 +331,7 @@ class Command(Block):
 
 
 def check_names(element: str, what: str, given: Any, hint: str) -> None:
-    """Check that ``given`` is a name or a list of names. Names of commands must differ."""
+    """Check that ``given`` is a name or a list of names. A list of commands must not contain duplicates."""
     listed = [given] if isinstance(given, str) else list(given) if isinstance(given, Sequence) else []
     if not listed or not all(isinstance(name, str) and name for name in listed):
         raise validate.fail(element, f"{what} = {given!r} is not a name", hint)

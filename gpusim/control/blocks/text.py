@@ -54,8 +54,8 @@ class Expression(Block):
     The formula may use arithmetic, powers, comparisons, ``and``, ``or``, ``not`` and ``x if c else y``. Constants are
     pi and inf. Functions are sin cos tan asin acos atan atan2 exp log pow sqrt abs floor round min max. The inputs of
     the block are ``names``. By default, the inputs are all names in the formula, in alphabetical order. Division by
-    zero gives 0. Powers of zero and of negative numbers are 0, except powers with ``**`` and an integer exponent from
-    0 to 8. The block evaluates vectors component by component.
+    zero gives 0. Write powers as ``x**n`` with a literal integer n from 0 to 8 if x can be negative. With other
+    exponents, powers of zero and of negative numbers are 0. The block evaluates vectors component by component.
     """
 
     text: str
@@ -100,7 +100,7 @@ class Expression(Block):
 
 
 def _is_deeper_than(node: ast.expr, max_depth: int) -> bool:
-    """Return whether the nesting is deeper than ``max_depth``."""
+    """Return whether the formula is nested more deeply than ``max_depth``."""
     level: list[ast.AST] = [node]
     for _ in range(max_depth):
         level = [child for part in level for child in ast.iter_child_nodes(part)]
@@ -205,7 +205,7 @@ class _Reader:
         return left + right if sign is ast.Add else left - right if sign is ast.Sub else left * right
 
     def _power(self, base: Num, node: ast.expr, exponent: Num) -> Num:
-        """Compute powers with integer exponents from 0 to 8 as repeated products."""
+        """Return a power. Compute constant integer exponents from 0 to 8 as repeated products."""
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and 0 <= node.value <= 8:
             out = base if node.value else base * 0.0 + 1.0
             for _ in range(node.value - 1):
@@ -239,9 +239,9 @@ class _Reader:
 class Python(Block):
     """Python function ``function(time, inputs)``. ``inputs`` is a dict of arrays by input name.
 
-    The arrays and the result have the shape (worlds,) or (worlds, n). The arrays contain only the worlds in which a
-    sample is due. A diagram with a ``python`` block runs on the host. If the function keeps variables, a reset of
-    worlds does not reset them, and files do not store them.
+    The arrays and the result have the shape (worlds,) for numbers, or (worlds, n) for vectors of length n. The arrays
+    contain only the worlds in which a sample is due. A diagram with a ``python`` block runs on the host. Variables that
+    the function keeps survive a reset of worlds, and files do not store them.
     """
 
     function: Callable[..., Any]

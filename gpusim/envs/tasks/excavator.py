@@ -65,13 +65,12 @@ FAR = 4.0
 
 @dataclass(frozen=True)
 class Load:
-    """Positions of the bucket and the stones.
+    """State of the bucket and the stones.
 
     Attributes:
-        to_stones: vector from the middle of the bucket to the mean position of the stones that are not dumped
+        to_stones: vector from the middle of the bucket to the mean position of all stones except dumped stones
             (num_envs, 3), m.
-        carried: number of lifted stones in the bucket (num_envs,). A partly lifted stone counts as a value between 0
-            and 1.
+        carried: number of lifted stones in the bucket (num_envs,). A partly lifted stone counts as a fraction.
         dumped: number of stones on the ground next to the trench (num_envs,).
         bucket: middle of the bucket (num_envs, 3), m.
     """
@@ -109,7 +108,7 @@ class ExcavatorDig(Task):
     """Minimum distance from the middle of the trench to a dumped stone, m."""
 
     def load(self, s: Signals) -> Load:
-        """Return the positions of the bucket and the stones."""
+        """Return the state of the bucket and the stones."""
         # A stone that the bucket squeezes out can fly far away.
         stones = np.clip(s.array[:, s.slices["body.stone0.position"].start :].reshape(-1, STONES, 3), -FAR, FAR)
         rotation = rotations.matrix_from_quaternion(s["body.bucket.orientation"])

@@ -69,7 +69,7 @@ def _enum_name(context: Context, name: str, value: Any) -> str:
 
 
 def _unsupported_feature(context: Context, a: int) -> str:
-    """Return a text with the unsupported feature of actuator ``a``, or an empty text if the builder supports it."""
+    """Return a text that names an unsupported feature of actuator ``a``, or an empty text."""
     m = context.m
     dynamics = _enum_name(context, "mjtDyn", m.actuator_dyntype[a])
     gain, bias = (
@@ -128,7 +128,7 @@ def _add(context: Context, a: int) -> None:
 
 
 def _joint_limit(context: Context, j: int) -> tuple[float, float]:
-    """Return the limits ``actuatorfrcrange`` of a joint, or infinite limits without ``actuatorfrcrange``."""
+    """Return a joint's ``actuatorfrcrange`` (lower, upper), or infinite limits if the file sets none."""
     m = context.m
     flags = context.field("jnt_actfrclimited", np.zeros(m.njnt))
     return context.limited(flags[j], m.jnt_actfrcrange[j])
@@ -201,7 +201,7 @@ def _set_command_map(
     offset: float = 0.0,
     clip: tuple[float, float] = (-math.inf, math.inf),
 ) -> None:
-    """Define a command with the unit, starting value and range of MuJoCo's ctrl. ``clip`` also limits the range."""
+    """Define a command with the unit, starting value and range of MuJoCo's ctrl. ``clip`` further limits the range."""
     m, k = context.m, _ctrl_index(context, a)
     if factor == 0.0:
         context.report_loss("info", "ACTUATOR", a, "gain 0", "its ctrl has no effect")
@@ -219,7 +219,7 @@ def _set_command_map(
 
 
 def _activation(context: Context, a: int, command: str) -> dict[str, Any]:
-    """Return the arguments of ``set_command_map`` for the activation of an actuator."""
+    """Return the arguments of ``set_command_map`` for the activation dynamics of an actuator."""
     m, dynamics = context.m, _enum_name(context, "mjtDyn", context.m.actuator_dyntype[a])
     lag = float(m.actuator_dynprm[a][0]) if dynamics.startswith("filter") else 0.0
     if dynamics != "integrator" and lag <= 0.0:
@@ -239,7 +239,7 @@ def _ctrl_index(context: Context, a: int) -> int:
 
 
 def _add_on_site(context: Context, a: int, site: int) -> None:
-    """Add a force and a torque at a site, in the axes of the site (or of a reference site)."""
+    """Add a force and a torque at a site, in the axes of the site or of its reference site."""
     body, pose = context.site(site)
     axes, frame_name, reference = pose, "body", int(context.m.actuator_trnid[a][1])
     if reference >= 0:

@@ -42,7 +42,7 @@ def free_joint(context: Context, b: int) -> int | None:
 def add_bodies(context: Context) -> None:
     """Add all bodies.
 
-    Bodies without joints are merged into their parents. ``merge_fixed`` and ``keep`` can prevent the merging.
+    Bodies without joints are merged into their parents. The options ``merge_fixed=False`` and ``keep`` prevent merging.
     """
     m, report = context.m, context.report
     base = find_base(context)
@@ -81,7 +81,7 @@ def _becomes_body(context: Context, b: int, base: int, parent: int) -> bool:
 
 
 def _is_freed_base(context: Context, b: int, base: int) -> bool:
-    """Return whether body ``b`` is a base that is fixed in the file, but floats because of ``fixed_base=False``."""
+    """Return whether body ``b`` is a base that the file fixes, and that floats because of ``fixed_base=False``."""
     m = context.m
     return context.options.fixed_base is False and b == base and m.body_jntnum[b] == 0 and m.body_mocapid[b] < 0
 
@@ -151,7 +151,7 @@ def _add_body(context: Context, b: int, properties: MassProperties, mean: float)
 
 
 def gravity_scale_of(context: Context, b: int) -> float | None:
-    """Return a body's gravity factor, 1 - gravcomp, or None if its merged bodies have different factors."""
+    """Return a body's gravity factor, 1 - gravcomp. Return None if its merged bodies have different factors."""
     m, members, gravcomp = context.m, context.members[context.placements[b][0]], context.gravcomp()
     scales = {1.0 - float(gravcomp[part]) for part in members if m.body_mass[part] > 0.0}
     return scales.pop() if len(scales) == 1 else None if scales else 1.0
@@ -167,7 +167,7 @@ def _substitute_mass(context: Context, b: int, mean: float) -> MassProperties:
 
 
 def _repaired_inertia(context: Context, b: int, properties: MassProperties) -> Array:
-    """Return the inertia. If principal moments are too small for a rigid body, increase them."""
+    """Return the body's inertia (3, 3). Raise principal moments that are too small for a rigid body."""
     inertia = 0.5 * (properties.inertia + properties.inertia.T)
     moments, axes = np.linalg.eigh(inertia)
     raised = np.maximum(moments, min_moment(properties.mass))

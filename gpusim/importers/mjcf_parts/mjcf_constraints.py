@@ -58,9 +58,9 @@ def add_equalities(context: Context) -> None:
 
 
 def _ends(context: Context, e: int) -> tuple[End, End]:
-    """Return (body, joint frame) of both bodies of a connect or weld constraint.
+    """Return a pair (body index, joint frame) for each of the two bodies of a connect or weld constraint.
 
-    If one body is the world, it is first.
+    If one body is the world, its pair comes first.
     """
     (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
     return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
@@ -79,13 +79,13 @@ def _ends_of_file(context: Context, e: int) -> tuple[End, End]:
 
 
 def _can_move(context: Context, e: int) -> bool:
-    """Return True if a connect or weld constraint has two different bodies, and at least one of them is dynamic."""
+    """Return True if a connect or weld constraint has two different bodies, with at least one dynamic body."""
     (a, _), (b, _) = _ends(context, e)
     return a != b and any(body != WORLD and not context.builder.bodies[body].kinematic for body in (a, b))
 
 
 def _locks_rotation(context: Context, e: int) -> bool:
-    """Return True for a weld constraint whose ``torquescale`` is not 0, so that it constrains the rotation."""
+    """Return True if the constraint is a weld that constrains the rotation (``torquescale`` is not 0)."""
     m = context.m
     return bool(m.eq_type[e] == context.mj.mjtEq.mjEQ_WELD and m.eq_data[e][10] != 0.0)
 
@@ -115,7 +115,7 @@ def _add_latch(context: Context, e: int, active: bool) -> None:
 
 
 def _add_soft(context: Context, e: int, a: int, b: int, frame_a: Any, frame_b: Any, weld: bool, label: str) -> None:
-    """Add a bushing between a body and a mocap body, with the static stiffness of a soft constraint."""
+    """Add a bushing between a body and a mocap body, with the same static stiffness as the soft constraint."""
     stiffness, damping = [], []
     for inverse in _inverse_weights(context, e):
         k, c = _static_spring(context, e, inverse)
@@ -145,7 +145,7 @@ def _inverse_weights(context: Context, e: int) -> tuple[float, float]:
 def _static_spring(context: Context, e: int, inverse: float) -> tuple[float, float]:
     """Return the stiffness and the damping of a spring that replaces a soft constraint.
 
-    The stiffness is the constraint's stiffness at rest, from "Solver parameters" in MuJoCo's documentation.
+    The spring has the constraint's stiffness at rest ("Solver parameters" in MuJoCo's documentation).
     """
     time, ratio = (float(x) for x in context.m.eq_solref[e][:2])
     dmax = min(float(context.m.eq_solimp[e][1]), 0.9999)

@@ -27,8 +27,8 @@ _PLURALS = {"body": "bodies", "equality": "equalities", "flex": "flexes"}
 class Options:
     """Arguments of ``load_mjcf``. If ``mount`` is True, a fixed base becomes a body with a fixed joint to the world.
 
-    During the import, ``xform`` rotates only vectors that are in world axes in the file. After the import,
-    ``move_builder`` moves the model.
+    During the import, ``xform`` only rotates actuator wrenches in world axes. After the import, ``move_builder`` moves
+    the model by ``xform``.
     """
 
     fixed_base: bool | None = None
@@ -48,7 +48,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Coordinate:
-    """Joint of the builder, and its coordinate, for one MuJoCo joint.
+    """Joint and coordinate of the builder that represent one MuJoCo joint.
 
     Attributes:
         index: index of the joint in the builder.
@@ -68,7 +68,7 @@ class Losses:
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
     def add(self, severity: str, kind: str, name: str, what: str, effect: str = "", fix: str = "") -> None:
-        """Add the element ``name`` to the finding about its problem."""
+        """Add the element ``name`` to the finding about the problem ``what``."""
         self.facts.setdefault((severity, kind, what, effect, fix), []).append(name)
 
     def write(self, report: ImportReport) -> None:
@@ -88,22 +88,22 @@ class Context:
     Attributes:
         mj: the package ``mujoco``.
         m: the MjModel.
-        at_zero, now: MjData at qpos0, and MjData in the starting posture, both with computed kinematics.
-        placements: MuJoCo body -> index of the builder's body (-1 for the world), and the MuJoCo body's pose in the
-            frame of the builder's body.
+        at_zero, now: MjData at qpos0 and in the starting posture, after MuJoCo computed the kinematics.
+        placements: MuJoCo body -> (body index in the builder, pose). The index is -1 for the world. The pose of the
+            MuJoCo body is in the frame of the builder's body.
         members: body index in the builder -> indices of the MuJoCo bodies in this body. The first index is the main
-            body, and the other bodies are merged into it.
+            body. All other bodies are merged into the main body.
         labels: MuJoCo body -> label in the builder. Merged bodies have no label.
         joint_labels: MuJoCo joint -> joint label in the report.
         coordinates: MuJoCo joint -> :class:`Coordinate` with the builder's joint.
         tendons: MuJoCo tendon -> joint index in the builder.
-        offsets: MuJoCo tendon -> constant difference (m): tendon length minus the coordinate of the builder's joint.
+        offsets: MuJoCo tendon -> tendon length minus the coordinate of the builder's joint (m), which is constant.
         shapes: MuJoCo geom -> index of its first shape.
         parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several shapes.
-        pieces: MuJoCo mesh -> triangles for drawing.
+        pieces: MuJoCo mesh -> triangles that the viewer draws.
         actuators: number of actuators.
         controls: pairs (index in MuJoCo's ctrl, command in the model).
-        activations: tuples (index in MuJoCo's act, command in the model, minimum, maximum).
+        activations: tuples (index in MuJoCo's act, command in the model, minimum activation, maximum activation).
     """
 
     def __init__(self, mj: ModuleType, model: Any, options: Options, builder: ModelBuilder, report: ImportReport):
@@ -132,7 +132,7 @@ class Context:
         return any(int(self.m.opt.disableflags) & int(getattr(bits, f"mjDSBL_{name}", passive)) for name in names)
 
     def is_passive_disabled(self) -> bool:
-        """Return True if the model disables springs and dampers, which also disables drag and gravcomp in MuJoCo."""
+        """Return True if the file disables springs and dampers. MuJoCo then also disables drag and gravcomp."""
         return self.is_disabled("SPRING") and self.is_disabled("DAMPER")
 
     def gravcomp(self) -> Array:
@@ -159,7 +159,7 @@ class Context:
         return name
 
     def label(self, space: str, text: str) -> str:
-        """Convert a name to a label without dots and spaces that is unused in the builder's name space ``space``."""
+        """Convert a name to an unused label without dots and spaces. ``space`` is a name space of the builder."""
         label, used = clean_label(text, space), self._used.setdefault(space, set())
         while label in used:
             label += "_"
@@ -178,7 +178,7 @@ class Context:
         return lower, upper
 
     def site(self, site: int) -> tuple[int, Transform]:
-        """Return the builder's body (index) of a MuJoCo site, and the pose of the site in the body's frame."""
+        """Return the body index in the builder for a MuJoCo site, and the pose of the site in the body's frame."""
         body, pose = self.placements[int(self.m.site_bodyid[site])]
         return body, pose * frame(self.m.site_pos[site], self.m.site_quat[site])
 

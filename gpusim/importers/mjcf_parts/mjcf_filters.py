@@ -1,6 +1,6 @@
 """Collision filters of the MJCF importer, and the friction of geom pairs.
 
-Geoms that collide with the same geoms form one named collision group. MuJoCo's rules for parent and child bodies,
+Geoms with the same collision partners form one named collision group. MuJoCo's rules for parent and child bodies,
 <exclude> and <pair> become rules for pairs of shapes.
 """
 
@@ -28,11 +28,11 @@ class Filters:
     Attributes:
         geoms: geoms that may collide.
         number: geom -> index of its collision group.
-        collides: bool array (groups, groups), True if two groups collide.
-        pairs_only: bool array (groups,), True for a group whose geoms have contype = conaffinity = 0. Geoms with
-            contype = conaffinity = 0 collide only if a <pair> lists them.
-        named: True if there are at most ``MAX_GROUPS`` groups, so that each gets a name. If ``named`` is False, each
-            pair of geoms gets a separate collision rule.
+        collides: bool matrix. ``collides[i, k]`` is True if the groups i and k collide.
+        pairs_only: bool for each group, True if its geoms have contype = conaffinity = 0. Such geoms collide only if a
+            <pair> lists them.
+        named: True if each group gets a name, with at most ``MAX_GROUPS`` groups. False if each pair of geoms gets a
+            separate collision rule.
     """
 
     def __init__(self, context: Context):
@@ -123,7 +123,7 @@ class Filters:
         return Material(friction=slide, spinning_friction=spin, rolling_friction=roll)
 
     def _filtered_mask(self, geoms: list[int]) -> Array:
-        """Return a mask (n, n), True for geom pairs that MuJoCo excludes: same body, parent and child, or <exclude>."""
+        """Return a mask (geoms, geoms): True if MuJoCo excludes the pair of geoms."""
         m = self.context.m
         body = np.array([int(m.geom_bodyid[g]) for g in geoms])
         weld = np.array(m.body_weldid)
@@ -143,7 +143,7 @@ class Filters:
         """Return the geom pairs that <pair> elements of the file define.
 
         Returns:
-            A dict: two indices (i, k) into ``geoms`` with i < k -> index of the <pair> in the file.
+            A dict: (i, k) -> index of the <pair> in the file. i and k are indices into ``geoms``, with i < k.
         """
         m, position, pairs = self.context.m, {g: i for i, g in enumerate(geoms)}, {}
         for p in range(m.npair):
@@ -163,7 +163,7 @@ class Filters:
         return effective_friction(dimension, np.maximum(m.geom_friction[a], m.geom_friction[b]))
 
     def _custom_friction_mask(self, geoms: list[int]) -> Array:
-        """Return a mask (n, n), True for pairs whose friction in gpusim would differ from their friction in MuJoCo."""
+        """Return a mask (geoms, geoms): True if gpusim would compute a different friction for the pair than MuJoCo."""
         m, shapes = self.context.m, self.context.builder.shapes
         kinds: dict[tuple[float, ...], int] = {}
         number = np.array(
@@ -180,7 +180,7 @@ class Filters:
 
 
 def _adjacent_mask(builder: ModelBuilder, bodies: Array) -> Array:
-    """Return a mask (n, n), True for pairs of shapes that do not collide because a joint connects their bodies."""
+    """Return a mask (shapes, shapes): True if the shapes do not collide because a joint connects their bodies."""
     mask = np.zeros((bodies.size, bodies.size), bool)
     indices = {int(b): np.flatnonzero(bodies == b) for b in set(bodies.tolist())}
     for a, b in adjacent_bodies(builder.joints, {b for b in indices if b >= 0}):

@@ -189,7 +189,7 @@ def _add_d6(context: Context, joints: list[int], parent: int, child: int, start:
 
 
 def _group_joints(context: Context, joints: list[int]) -> list[list[int]]:
-    """Divide MuJoCo joints into as few groups as possible, so that each group becomes one joint of gpusim."""
+    """Divide MuJoCo joints into as few groups as possible. Each group becomes one joint of gpusim."""
     groups: list[list[int]] = []
     for j in joints:
         if groups and _fits_d6(context, [*groups[-1], j]):
@@ -228,7 +228,7 @@ def _add_chain(context: Context, joints: list[int], parent: int, start: Transfor
 
 
 def _joint_displacement(context: Context, j: int) -> Transform:
-    """Return the pose change of the child that joint ``j`` causes between qpos0 and the starting posture."""
+    """Return the displacement of the child due to joint ``j``, from qpos0 to the starting posture."""
     m, q = context.m, context.now.qpos[context.m.jnt_qposadr[j] :]
     anchor = shift(m.jnt_pos[j])
     if m.jnt_type[j] == BALL:
@@ -240,7 +240,7 @@ def _joint_displacement(context: Context, j: int) -> Transform:
 
 
 def _link_velocity(context: Context, b: int, joints: list[int], pose: Transform) -> tuple[Array, Array]:
-    """Return the linear and angular velocity of the light body at ``pose``, which ``joints`` connect to its parent."""
+    """Return the linear and angular velocity of a light body at ``pose`` that moves with the joints ``joints``."""
     m, now, parent = context.m, context.now, int(context.m.body_parentid[b])
     spatial = np.zeros(6)
     context.mj.mj_objectVelocity(m, now, context.mj.mjtObj.mjOBJ_XBODY, parent, spatial, 0)

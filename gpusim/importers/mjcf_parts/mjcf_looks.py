@@ -35,8 +35,8 @@ class GeomLook:
 
     Attributes:
         rgba: color (sRGB) and opacity, 0 to 1.
-        options: arguments of ``add_visual`` for transparency, texture and finish, empty for an opaque geom with the
-            default finish.
+        options: arguments of ``add_visual`` for transparency, texture and finish. An opaque geom with the default
+            finish has no arguments.
     """
 
     rgba: Array
@@ -110,7 +110,7 @@ def _texture(context: Context, g: int, material: int) -> Texture | None:
 
 
 def _plane_texture(pixels: Array, repeat: Array, half: Array, uniform: bool) -> Texture:
-    """Return the texture for a plane, so that it looks the same as in MuJoCo.
+    """Return a plane's texture with MuJoCo's repetition and offset.
 
     ``half`` (2,): half sizes of the plane, m.
     """

@@ -34,7 +34,7 @@ def _options(context: Context) -> None:
 
 
 def _joints(context: Context) -> None:
-    """Report soft limits, margins of limits, and soft dry friction of joints."""
+    """Report joints with soft limits, limit margins or soft dry friction."""
     m = context.m
     for j in range(m.njnt):
         dof = int(m.jnt_dofadr[j])

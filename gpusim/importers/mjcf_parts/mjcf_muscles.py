@@ -16,7 +16,7 @@ def is_muscle(context: Context, a: int) -> bool:
 
 
 def unknown_muscle(context: Context, a: int) -> str:
-    """Return a text with the unsupported feature of a muscle, or an empty text if the builder supports it."""
+    """Return a text that names an unsupported feature of a muscle, or an empty text."""
     m, mj = context.m, context.mj
     if m.actuator_dyntype[a] != mj.mjtDyn.mjDYN_MUSCLE:
         return "a muscle's curves with other activation dynamics"

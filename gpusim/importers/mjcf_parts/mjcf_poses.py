@@ -30,7 +30,7 @@ def add_poses(context: Context) -> None:
 
 
 def _joints(context: Context, data: Any) -> dict[str, Any]:
-    """Return the coordinates of all joints by label."""
+    """Return a dict: joint label -> joint coordinates."""
     m, positions = context.m, dict[str, Any]()
     for j, coordinate in context.coordinates.items():
         q = data.qpos[m.jnt_qposadr[j] :]

@@ -47,7 +47,7 @@ _MAX_RANGE = 1000.0
 
 
 def add_sensors(context: Context) -> None:
-    """Write the signal of every sensor to ``report.sensors``. A sensor without a signal gets a finding."""
+    """Write the signal of every sensor to ``report.sensors``. If no signal matches a sensor, add a finding."""
     m, mj = context.m, context.mj
     for s in range(m.nsensor):
         kind = str(mj.mjtSensor(int(m.sensor_type[s])).name).removeprefix("mjSENS_").lower()
@@ -64,7 +64,7 @@ def add_sensors(context: Context) -> None:
 
 
 def _value_range(context: Context, s: int) -> tuple[float, float]:
-    """Return the lower and upper limit of a sensor's values, from its cutoff."""
+    """Return the lower and upper limit of a sensor's values, from the attribute ``cutoff``."""
     cutoff = float(context.m.sensor_cutoff[s])
     types, kind = context.mj.mjtDataType, int(context.m.sensor_datatype[s])
     real, positive = int(types.mjDATATYPE_REAL), int(types.mjDATATYPE_POSITIVE)
@@ -106,7 +106,7 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
 
 
 def _only_own_actuators(context: Context, j: int) -> bool:
-    """Return True if the joint's drive force comes only from actuators on this joint, without springs."""
+    """Return True if the drive force of joint ``j`` contains no tendon actuators, springs or gravity compensation."""
     m = context.m
     others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven_joints(context, a)[0]]
     return not (others or m.jnt_stiffness[j] or has_gravity_compensation(context, j))
@@ -156,7 +156,7 @@ def _site_of(context: Context, kind: int, target: int, name: str) -> str | None:
 
 
 def _subtree_sensor(context: Context, root: int, quantity: str) -> SubtreeInfo | None:
-    """Return a sensor for the mass-weighted sum over a body's subtree, or None if the subtree has no mass."""
+    """Return a sensor for a mass-weighted sum over a body's subtree, or None if the subtree has no mass."""
     parts = tuple(_part(context, b) for b in context.subtree(root) if context.m.body_mass[b] > 0.0)
     return SubtreeInfo("", quantity=quantity, parts=parts) if parts else None
 

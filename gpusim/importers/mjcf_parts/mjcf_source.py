@@ -25,7 +25,7 @@ class Compiled:
     """A compiled model.
 
     Attributes:
-        mujoco: the package.
+        mujoco: the Python package ``mujoco``.
         model: the MjModel.
         source: name of the file, or a short description of other input.
         warnings: warnings of MuJoCo's compiler.
@@ -148,7 +148,7 @@ def _search(text: bytes, folders: Sequence[str | os.PathLike[str]]) -> Iterator[
 
 
 def _common_tail(path: Path, file: Path) -> int:
-    """Return the number of equal components at the end of two paths."""
+    """Return the number of equal folder or file names at the end of two paths."""
     count = 0
     for a, b in zip(reversed(path.parts), reversed(file.parts), strict=False):
         if a != b:
@@ -158,7 +158,7 @@ def _common_tail(path: Path, file: Path) -> int:
 
 
 def _call_compiler(name: str, compiled: Any) -> Any:
-    """Call ``compiled``, and raise a ModelError for errors of MuJoCo's compiler."""
+    """Return ``compiled()``. Convert errors of MuJoCo's compiler to a ModelError."""
     try:
         return compiled()
     except (ValueError, RuntimeError) as error:

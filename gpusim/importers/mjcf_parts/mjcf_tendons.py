@@ -28,7 +28,7 @@ _RGBA, _WIDTH = (0.5, 0.5, 0.5, 1.0), 0.003
 
 
 def add_springs(context: Context) -> None:
-    """Add the springs of hinges and slides, and report nonlinear springs and dampers of all joints."""
+    """Add the springs of hinges and slides. Report nonlinear springs and dampers of all joints."""
     m = context.m
     poly = context.field("dof_dampingpoly", np.zeros(m.nv))
     for j, coordinate in context.coordinates.items():
@@ -117,7 +117,7 @@ def _fixed_terms(context: Context, rows: list[int]) -> list[tuple[int, int, floa
 
 
 def _spatial_terms(context: Context, t: int, rows: list[int]) -> list[tuple[int, int, float]] | None:
-    """Add a distance joint or wrapped rope for each segment of a spatial tendon. Return the terms of its length."""
+    """Add a distance joint or rope for each segment of a spatial tendon. Return the terms of the tendon length."""
     m = context.m
     divisor, constant = 1.0, 0.0
     last: tuple[int, Transform] | None = None

@@ -67,7 +67,7 @@ class Assembly:
 
     @property
     def single_model(self) -> str | None:
-        """Return the path of the only model in the file, or None if the file does not have exactly one model."""
+        """Return the path of the model if the file has exactly one model, else None."""
         return next(iter(self.world.models.values())).path() if len(self.world.models) == 1 else None
 
     def read_joints(self) -> None:
@@ -120,7 +120,7 @@ class Assembly:
         return link
 
     def merge_fixed(self, keep: Sequence[str]) -> None:
-        """Merge links connected by fixed joints, except links that match a pattern of ``keep``.
+        """Merge links connected by fixed joints. Links that match a pattern of ``keep`` are not merged.
 
         Raises:
             ModelError: a pattern matches no link.

@@ -67,7 +67,7 @@ class Link:
 
     @property
     def kinematic(self) -> bool:
-        """Return whether the link is kinematic, so that forces do not move it."""
+        """Return whether the link is kinematic. Forces do not move a kinematic link."""
         return self.node.flag("kinematic")
 
 
@@ -97,7 +97,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, single_model: str | None) -> str:
-    """Return a label: the names of the enclosing models, then ``name``. Omit the path ``single_model``."""
+    """Return a label: the names of the enclosing models and ``name``. The path ``single_model`` is left out."""
     path = scope.path()
     if single_model is not None and (path == single_model or path.startswith(f"{single_model}::")):
         path = path[len(single_model) :].lstrip(":")
@@ -195,7 +195,7 @@ def _add_body(
 
 
 def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: ImportReport) -> None:
-    """Compute mass properties for <inertial auto="true"> from the shapes, scaled to the file's <mass> if given."""
+    """Compute the mass properties of links with <inertial auto="true"> from the shapes and an optional <mass>."""
     for link in links:
         if link.static or link.root is not link or builder.bodies[link.body].complete:
             continue

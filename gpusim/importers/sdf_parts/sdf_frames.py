@@ -21,7 +21,7 @@ class Scope:
     """Name space of a model or of the world, with named elements and nested models.
 
     Attributes:
-        node: <model> or <world>, or <sdf> without a world.
+        node: <model> or <world>, or <sdf> if the file has no <world>.
         name: name of the model.
         parent: enclosing scope, or None for the outermost scope.
         folder: folder of the model's file.
@@ -91,7 +91,7 @@ class Scope:
     def local(self, name: str, user: Node) -> Transform:
         """Return the pose of the frame ``name`` in the scope's frame.
 
-        ``name`` is a link, joint, frame or model, or a path such as "a::b".
+        ``name`` is the name of a link, joint, frame or model, or a path such as "a::b".
 
         Raises:
             ModelError: the frame does not exist, or frames depend on each other in a cycle. The error message names
@@ -129,7 +129,7 @@ class Scope:
     def link(self, name: str, depth: int = 0) -> tuple[Scope, str] | None:
         """Return the link that a frame is attached to, as a pair (scope, link name), or None.
 
-        ``name`` is a link, joint, frame or model, or a path such as "a::b".
+        ``name`` is the name of a link, joint, frame or model, or a path such as "a::b".
         """
         head, _, rest = name.partition("::")
         if rest:
@@ -155,7 +155,7 @@ def _origin_of(node: Node) -> str:
 
 
 def read_scopes(root: Node, folder: Path, search: Search, base: Transform, report: ImportReport) -> Scope:
-    """Return the scope of an <sdf> element: its first <world>, or else all its models.
+    """Return the scope of an <sdf> element: the first <world>, or all models if the file has no <world>.
 
     ``base`` is the pose of the file's world frame in the model's world frame.
     """

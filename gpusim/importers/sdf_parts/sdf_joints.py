@@ -37,7 +37,7 @@ class Axis:
     rest_position: float = 0.0
 
     def reversed(self) -> Axis:
-        """Return the axis of the joint after exchanging parent and child. The joint coordinate keeps its sign."""
+        """Return the axis for exchanged parent and child. The joint coordinate keeps its sign."""
         same = {name: value for name, value in vars(self).items() if name != "direction"}
         return Axis(direction=-self.direction, **same)
 
@@ -233,7 +233,7 @@ _ADD: dict[str, Callable[[ModelBuilder, BodyJoint, ImportReport], int]] = {
 
 
 def clean_name(name: str) -> str:
-    """Replace dots and spaces in a name, since labels cannot contain dots and spaces."""
+    """Return a label for a name, without dots and spaces."""
     return re.sub(r"[.\s]+", "_", name.strip())
 
 
@@ -306,7 +306,7 @@ def _hinge(
 ) -> tuple[str, float] | None:
     """Return the label of the hinge between ``body`` and the gearbox's reference body, or None.
 
-    Also return a sign: +1 if a positive hinge angle rotates ``body`` about ``axis`` in the positive direction, else -1.
+    Also return the sign of the rotation of ``body`` about ``axis`` at a positive hinge angle: +1 or -1.
     """
     for joint in joints:
         if joint.kind in ("revolute", "continuous") and {joint.parent, joint.child} == {gear.reference, body}:

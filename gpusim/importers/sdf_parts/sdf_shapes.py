@@ -254,7 +254,7 @@ def _material(link: Link, node: Node, report: ImportReport) -> Material:
 
 
 def _spinning_friction(surface: Node, title: str, report: ImportReport) -> float:
-    """Return the spinning friction (m): ``3 pi / 16 * patch_radius * coefficient``, from the torsional friction."""
+    """Return the spinning friction (m) for SDF's torsional friction: ``3 pi / 16 * patch_radius * coefficient``."""
     torsional = surface.find("friction/torsional")
     if torsional is None:
         return 0.0
@@ -375,7 +375,7 @@ def _color(node: Node, link: Link, report: ImportReport) -> Color | None:
 def exclude_self_collisions(
     builder: ModelBuilder, links: Iterable[Link], self_collisions: bool | None, report: ImportReport
 ) -> None:
-    """Exclude collisions between two links of the same model, unless self-collisions are enabled for both links.
+    """Exclude collisions between links of the same model. Two links collide only if both have self-collisions.
 
     ``self_collisions`` enables self-collisions for all links (True), no links (False), or links with <self_collide>
     (None).

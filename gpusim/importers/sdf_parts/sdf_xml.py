@@ -93,7 +93,7 @@ class Node:
         return default if found is None or not found.text.strip() else found.numbers(len(default))
 
     def flag(self, path: str, default: bool = False) -> bool:
-        """Return the truth value at a path, or ``default`` if the element is missing or empty."""
+        """Return the boolean at a path, or ``default`` if the element is missing or empty."""
         text = self.words(path).lower()
         if text in ("", "true", "1", "false", "0"):
             return default if not text else text in ("true", "1")
@@ -103,11 +103,11 @@ class Node:
     def numbers(self, count: int, min_count: int | None = None) -> tuple[float, ...]:
         """Return the numbers in the text.
 
-        The text must contain exactly ``count`` numbers. With ``min_count``, ``min_count`` to ``count`` numbers are
-        valid.
+        The text must contain exactly ``count`` numbers, or, with ``min_count``, from ``min_count`` to ``count``
+        numbers.
 
         Raises:
-            ModelError: the text has too few or too many words, or a word that is not a number.
+            ModelError: the text has a wrong number of words, or a word that is not a number.
         """
         words = self.text.replace(",", " ").split() if self.tag == "size" else self.text.split()
         try:

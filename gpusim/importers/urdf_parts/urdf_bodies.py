@@ -26,10 +26,10 @@ from gpusim.validate import GREATEST, ROUND_OFF, min_moment
 
 @dataclass
 class Body:
-    """A rigid body: a main link and all links merged into it. The body frame is the frame of link ``name``.
+    """A rigid body: a main link, and the links merged into the main link. The body frame is the frame of the main link.
 
     Attributes:
-        name: name of the body's main link. All other links of the body are merged into this link.
+        name: name of the body's main link.
         pose: pose (4, 4) of the body's frame in the frame of the root link.
         frames: link name -> pose (4, 4) of the link's frame in the body's frame.
         mass: repaired mass properties in the body's frame.
@@ -52,7 +52,7 @@ class Bodies:
         body_of: link name -> name of the body that contains the link.
         joints: name -> joint, for the joints that remain after merging.
         world: name of the root link if the root link represents the world, else None.
-        still: names of the links that are fixed to the world, directly or by a chain of fixed joints.
+        still: names of the links that a chain of fixed joints connects to the world.
     """
 
     bodies: dict[str, Body]
@@ -66,7 +66,7 @@ def group_links(tree: Tree, *, fixed_base: bool, merge_fixed: bool, keep: Sequen
     """Merge links connected by fixed joints, sum their masses, and repair impossible values.
 
     As in ROS and Gazebo, a massless root link with the name "world" is the world itself if ``fixed_base`` is True.
-    Links that match a pattern of ``keep`` stay bodies.
+    Links that match a pattern of ``keep`` are not merged.
 
     Raises:
         ModelError: a pattern of ``keep`` matches no link, or a body is too heavy.
@@ -157,7 +157,7 @@ def _severity(result: Bodies, link: str) -> str:
 
 
 def _part(tree: Tree, name: str, frame: np.ndarray, severity: str) -> MassProperties:
-    """Return a link's mass properties, repaired if necessary, in the frame of its body."""
+    """Return the repaired mass properties of a link, in the frame of its body."""
     properties = tree.links[name].mass
     if properties is None:
         return MassProperties(0.0, frame[:3, 3].copy(), np.zeros((3, 3)))

@@ -1,6 +1,6 @@
 """Checks of links and joints against the URDF specification, and default values for missing optional attributes.
 
-After ``check_document``, yourdfpy can read the tree without guessing values or raising errors.
+After ``check_document``, yourdfpy reads the tree without errors and without guessed values.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def numbers(
 
 
 def _vector_words(document: Document, attribute: str, name: str, text: str) -> list[str]:
-    """Split the text of a vector into words, and warn about commas and a wrong number of words."""
+    """Split the text of a vector into words. Warn about commas, and about a wrong number of words."""
     words = text.split()
     if "," in text:
         parts = text.replace(",", " ").split()

@@ -132,7 +132,7 @@ def _ros2_control(document: Document, tree: Tree, element: Element) -> Iterator[
 
 
 def _limit(document: Document, command: Element, effort: float) -> float:
-    """Return the effort limit: the minimum of all limits in the joint and in the command interface."""
+    """Return the effort limit: the minimum of the limits of the joint and of the command interface."""
     for item in children(command):
         if local_name(item) == "param" and item.get("name") in ("min", "max"):
             number = value_of(document, "ros2_control", item)

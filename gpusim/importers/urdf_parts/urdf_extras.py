@@ -25,7 +25,7 @@ class Extras:
         self_colliding: links that collide with other links of the robot.
         excluded_pairs: pairs of links that never collide.
         weightless: links without gravity.
-        springs: joint -> (stiffness, position without spring force).
+        springs: joint -> (stiffness, rest position).
         loops: <joint> elements in <gazebo>, which close loops.
         sensors: pairs (link, <sensor> of <gazebo>).
         mesh_folders: folders of mesh files.
@@ -65,7 +65,7 @@ def children(element: Element) -> Iterator[Element]:
 def value_of(document: Document, owner: str, element: Element) -> float | None:
     """Return the number in the attribute ``value`` or in the text of an element.
 
-    Without a number, warn and return None.
+    If the element has no number, warn and return None.
     """
     text = (element.get("value") or element.text or "").strip()
     try:
@@ -80,7 +80,7 @@ def value_of(document: Document, owner: str, element: Element) -> float | None:
 
 
 def flag_of(element: Element) -> bool | None:
-    """Return True or False from an element's text, or None if the text means neither."""
+    """Return the boolean in an element's text, or None if the text is not a boolean."""
     text = (element.get("value") or element.text or "").strip().lower()
     return True if text in _TRUE else False if text in _FALSE else None
 

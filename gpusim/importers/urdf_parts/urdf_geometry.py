@@ -143,7 +143,7 @@ class UniqueLabels:
 
 
 def builder_sizes(geometry: Geometry) -> tuple[Any, ...]:
-    """Return the size arguments of ``add_shape_<kind>`` (not for meshes), such as half edges and half lengths."""
+    """Return the size arguments of ``add_shape_<kind>``, such as half edges. Meshes are not supported."""
     if geometry.kind == "box":
         x, y, z = geometry.sizes
         return ((0.5 * x, 0.5 * y, 0.5 * z),)

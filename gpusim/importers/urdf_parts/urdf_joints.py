@@ -1,4 +1,4 @@
-"""Builder calls for the bodies and joints of a URDF tree, and the report's entry about each joint."""
+"""Conversion of a URDF tree to bodies and joints of the builder, with report entries for the joints."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ WORLD = -1
 def add_bodies_and_joints(
     tree: Tree, groups: Bodies, builder: ModelBuilder, base: np.ndarray, report: ImportReport
 ) -> dict[str, int]:
-    """Add every body and joint to ``builder`` and record them in ``report``.
+    """Add all bodies and joints to ``builder``, and describe them in ``report``.
 
     Args:
         tree: links and joints, with the links' starting poses.
         groups: the bodies made from the links.
         builder: receives bodies and joints.
         base: pose (4, 4) of the root link in the world.
-        report: receives the fields about bodies and joints.
+        report: receives information about bodies and joints.
 
     Returns:
         A dict: body name -> index of the body.

@@ -30,8 +30,8 @@ def exclude_overlapping_links(builder: ModelBuilder, report: ImportReport, self_
 
     Args:
         builder: builder with all shapes and joints of the robot.
-        report: report with the shapes of each link, which receives the overlaps and a warning.
-        self_colliding: links that may collide with each other.
+        report: contains the shapes of each link, and receives the overlaps and a warning.
+        self_colliding: labels of the links with self-collisions.
     """
     shapes = {
         link: [builder.shapes[i] for i in indices] for link, indices in report.shapes.items() if link in self_colliding

@@ -30,7 +30,7 @@ class CollisionRules:
     """Rules for the collisions between links.
 
     Attributes:
-        meshes: how to make collision shapes of meshes: "hull" (one convex hull) or "decompose" (several).
+        meshes: how to make collision shapes of meshes: "hull" (one convex hull) or "decompose" (several convex hulls).
         self_colliding: links that may collide with each other.
         excluded_pairs: pairs of links that never collide, even if both links are in ``self_colliding``.
         material: function that returns the material of a link's shapes, or None for the default.
@@ -43,7 +43,7 @@ class CollisionRules:
 
 
 def read_collisions(document: Document) -> list[Geometry]:
-    """Return every <collision> with a volume in a checked document, and warn about every <collision> without a volume.
+    """Return the <collision> elements of a checked document. Drop elements without a volume, with a warning.
 
     Raises:
         ModelError: a number is invalid or missing.
@@ -101,7 +101,7 @@ def _add(
 
 
 def _exclude_self_collisions(builder: ModelBuilder, report: ImportReport, rules: CollisionRules) -> None:
-    """Exclude collisions between links of the robot, except where ``rules`` allow them."""
+    """Exclude all collisions between links of the robot that ``rules`` do not allow."""
     for one, other in combinations(report.shapes, 2):
         if {one, other} <= rules.self_colliding and frozenset((one, other)) not in rules.excluded_pairs:
             continue

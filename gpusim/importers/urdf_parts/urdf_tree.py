@@ -33,7 +33,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint as in the file. ``axis`` (3,) has unit length, ``origin`` is (4, 4).
+    """A joint as in the file. ``axis`` (3,) is a unit vector, and ``origin`` (4, 4) is a pose.
 
     ``armature`` is the reflected inertia of the motor's rotor, kg m2 or kg.
     """
@@ -86,8 +86,8 @@ def read_tree(document: Document, yourdfpy: Any, pose: Mapping[str, float] | Non
     ``pose`` maps joint names to starting positions (rad or m). Other joints start at 0, or at the nearest limit.
 
     Raises:
-        ModelError: the links do not form a tree, mimics form a cycle, or ``pose`` contains a joint that does not have
-            exactly one axis.
+        ModelError: the links do not form a tree, mimics form a cycle, or ``pose`` contains a joint without an axis or
+            with several axes.
         UnknownNameError: a joint of ``pose`` is unknown.
     """
     robot = _parse(document, yourdfpy)
@@ -164,7 +164,7 @@ def _root(source: Source, links: Iterable[str], joints: Iterable[Joint]) -> str:
 
 
 def _cycle(carrier: dict[str, Joint], start: str | None = None) -> str:
-    """Return an error text that names the links of a cycle. The search goes from link ``start`` towards the root."""
+    """Return an error text that names the links of the cycle above link ``start``."""
     link = next(iter(carrier)) if start is None else start
     seen: list[str] = []
     while link not in seen:
@@ -209,7 +209,7 @@ def _checked_pose(tree: Tree, pose: Mapping[str, float]) -> dict[str, float]:
 
 
 def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> None:
-    """Compute the starting positions of all joints, leaders before their mimic joints."""
+    """Compute the starting positions of all joints. Leaders come before their mimic joints."""
     for name in tree.joints:
         for member in reversed(_leaders(source, tree.joints, name)):
             if member not in tree.positions:
@@ -254,7 +254,7 @@ def _warn_outside(tree: Tree, joint: Joint, position: float) -> None:
 
 
 def motion(joint: Joint, position: float) -> np.ndarray:
-    """Return the pose (4, 4) of the child's frame at ``position`` (rad or m), relative to its pose at 0."""
+    """Return the displacement (4, 4) of the child's frame at the joint position ``position`` (rad or m)."""
     result = np.eye(4)
     if joint.kind == "prismatic":
         result[:3, 3] = position * joint.axis

@@ -33,7 +33,7 @@ _SEGMENTS = 48
 
 @dataclass(frozen=True)
 class Paint:
-    """A material.
+    """Material of a visual.
 
     Attributes:
         color: sRGB color, 0 to 1, or None if the file defines no color.
@@ -55,7 +55,7 @@ class Look:
 
 
 def read_visuals(document: Document) -> list[Look]:
-    """Return every drawable visual of a checked document, and warn about visuals that cannot be read."""
+    """Return all readable visuals of a checked document, and warn about unreadable visuals."""
     materials = _materials(document)
     looks = []
     for link, element in document.visuals:
@@ -194,7 +194,7 @@ def _load_texture(look: Look, search: Search, pictures: dict[str, Any], report: 
 
 
 def _combine_colors(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piece, ...], Paint]:
-    """Combine the colors of mesh pieces and <material>. Return the mesh pieces and the material of the visual."""
+    """Combine the colors of the mesh file with the <material>. Return the mesh pieces and the resulting material."""
     if all(piece.color is None for piece in pieces):
         return pieces, paint
     if paint.color is None:
@@ -203,7 +203,7 @@ def _combine_colors(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piec
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Add a link's shapes as visuals, because the viewer does not draw the shapes of bodies with visuals."""
+    """Add a link's shapes as visuals, since the viewer draws no shapes of a body that has visuals."""
     labels = UniqueLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]

@@ -66,8 +66,8 @@ def read_document(
 ) -> Document:
     """Read a URDF file or URDF text (a string that starts with "<") and reduce it to <link> and <joint> elements.
 
-    ``expand(is_text)`` must return the URDF text of a xacro template. ``is_text`` is True for a text and False for a
-    file. Messages show ``name`` instead of the path.
+    ``expand(is_text)`` must return the URDF text of a xacro template. ``is_text`` is False if the template is a file.
+    Messages show ``name`` instead of the path.
 
     Raises:
         ModelError: the file is missing, is not XML, has no <robot> with links, or is a template with an error.
@@ -101,7 +101,8 @@ def parse_xml(
     """Return the outermost XML element of a file or text, the source of the text, and pairs (warning, severity).
 
     Raises:
-        ModelError: the file is missing, or is not XML. The message starts with ``form`` and ``name`` (or the path).
+        ModelError: the file is missing, or is not XML. The message starts with the format
+            ``form``, followed by ``name`` or by the path of the file.
     """
     from lxml import etree
 
@@ -143,7 +144,7 @@ _HARMLESS = {
 
 
 def _recovered(content: bytes, parser: Any, warnings: list[tuple[str, str]]) -> Element | None:
-    """Parse XML that is not well-formed. Return the root element, or None if an error is not harmless."""
+    """Parse XML that is not well-formed. Return the root element, or None after a serious error."""
     from lxml import etree
 
     try:

@@ -105,7 +105,7 @@ class Actuators:
     load: Load
 
     def add(self) -> None:
-        """Add joint drives, then actuators that the file defines by schemas of MuJoCo or Newton."""
+        """Add the joint drives, and the actuators in the schemas of MuJoCo and Newton."""
         others = [prim for prim in self.stage.prims() if prim.GetTypeName() in ("MjcActuator", "NewtonActuator")]
         targets = {str(path) for prim in others for path in self._targets(prim)}
         for joint in self.joints:
@@ -284,7 +284,7 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
 
 
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, list[float], bool] | None:
-    """Return the leader's path, the polynomial's coefficients, and True if the polynomial uses angles in rad.
+    """Return the leader joint's path, the coefficients of the mimic polynomial, and True if its angles are in rad.
 
     Return None if the joint has no leader.
     """

@@ -86,7 +86,7 @@ def read_bodies(stage: UsdStage, measure: Measure) -> dict[str, UsdBody]:
 
 
 def _mass(stage: UsdStage, body: UsdBody, descriptor: Any, measure: Measure) -> MassProperties:
-    """Return a body's mass properties by USD's rules: from its attributes, else from its colliders."""
+    """Return a body's mass properties from its attributes. USD computes missing attributes from the colliders."""
     from pxr import UsdPhysics
 
     api = UsdPhysics.MassAPI(stage.prim(body.path))
@@ -122,7 +122,7 @@ def _mass(stage: UsdStage, body: UsdBody, descriptor: Any, measure: Measure) -> 
 
 
 def _from_colliders(stage: UsdStage, body: UsdBody, measure: Measure, mass: float) -> MassProperties | None:
-    """Compute a body's mass properties from its colliders with usd-core, or return None if no collider is solid."""
+    """Return a body's mass properties from its colliders, or None if no collider is solid."""
     from pxr import Gf, UsdPhysics
 
     solid = False
@@ -160,8 +160,8 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies connected by fixed joints, and return the remaining joints.
 
-    Two bodies stay separate if one of them is kinematic, or if their gravity factors differ. A child whose label or
-    path matches ``keep`` also stays separate.
+    Two bodies stay separate if one is kinematic, if their gravity factors differ, or if the child's label or path
+    matches ``keep``.
     """
     remaining = []
     for joint in joints:
@@ -196,7 +196,7 @@ def _is_internal(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
 
 
 def _combine_masses(bodies: Mapping[str, UsdBody]) -> None:
-    """Add the mass properties of merged bodies to their hosts, and convert velocities to the new centers of mass."""
+    """Add the masses of merged bodies to their hosts, and convert velocities to the new centers of mass."""
     for body in bodies.values():
         parts = [other for other in bodies.values() if other.host == body.path]
         if body.host == body.path and len(parts) > 1:

@@ -71,7 +71,7 @@ def _shown(value: Any) -> str:
 
 
 def _has_no_effect(key: str, value: Any) -> bool:
-    """Return True if a value is the default, zero, or an infinite limit, and therefore has no effect."""
+    """Return True if a value has no effect: a default value, zero, or an infinite limit."""
     if isinstance(value, str):
         return False
     try:
@@ -139,7 +139,7 @@ def _instances_physics(stage: UsdStage, instancer: Any) -> bool:
 def report_unread(stage: UsdStage) -> None:
     """Report the attributes of PhysX, MuJoCo and Newton that the importer does not read.
 
-    The importer and usd-core's physics parser read only values at the default time.
+    Also report attributes that have time samples, but no default value.
     """
     unread, animated = _Unread(), dict[str, str]()
     for prim in stage.prims():

@@ -27,10 +27,10 @@ class Dof:
         name: name in the file's attributes, such as "angular", "linear", "rotX" or "transX".
         axis: unit vector in the joint frame.
         linear: True for a translation (m), False for a rotation (rad).
-        unit: factor from the file's unit to m or rad, negative if ``axis`` is opposite to the axis in the file.
+        unit: factor from the file's unit to m or rad. It is negative if ``axis`` is opposite to the axis in the file.
         lower, upper: limits (m or rad), infinite if unlimited.
         drive: drive descriptor from usd-core's parser, or None.
-        state: joint position (m or rad) in the file, or None to compute it from the poses of the bodies.
+        state: joint position (m or rad) in the file. None if the poses of the bodies define the joint position.
         rate: joint velocity (m/s or rad/s) in the file.
         path, label: path and label of the joint's prim.
     """
@@ -333,7 +333,7 @@ _MAKERS = {
 
 
 def constrained_pose(joint: UsdJoint, pose: Transform) -> Transform:
-    """Return the pose closest to ``pose`` among all poses that the joint allows.
+    """Return the pose closest to ``pose`` that the joint allows.
 
     ``pose`` and the result are poses of the second joint frame in the first joint frame.
     """
@@ -352,7 +352,7 @@ def constrained_pose(joint: UsdJoint, pose: Transform) -> Transform:
 
 
 def _angles(rotations: list[Dof], pose: Transform) -> list[float]:
-    """Return the angle (rad) of each rotation: the angle in the file, or else the angle closest to ``pose``."""
+    """Return the angles (rad) of the rotations. Angles that the file does not define come from ``pose``."""
     if not rotations:
         return []
     if len(rotations) == 1:
@@ -376,7 +376,7 @@ def _columns(rotations: list[Dof]) -> Array:
 
 
 def twist(pose: Transform, axis: Array) -> float:
-    """Return the angle (rad) for which the rotation about ``axis`` is closest to ``pose``."""
+    """Return the angle (rad) of the rotation about ``axis`` that is closest to ``pose``."""
     return 2.0 * math.atan2(float(pose.rotation[:3] @ axis), float(pose.rotation[3]))
 
 
@@ -388,7 +388,7 @@ def gimbal_angles(rotation: Array) -> tuple[float, float, float]:
 
 
 def coordinate_name(joint: UsdJoint, dof: Dof) -> str:
-    """Return a d6 coordinate's name: its prim's label, or ``<joint>:<axis>`` if coordinates share the prim."""
+    """Return a d6 coordinate's name: the label of its prim, or ``<joint>:<axis>`` if the prim is shared."""
     is_unique = len({one.path for one in joint.dofs}) == len(joint.dofs)
     return dof.label if is_unique else f"{joint.label}:{dof.name}"
 

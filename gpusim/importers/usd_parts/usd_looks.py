@@ -170,7 +170,7 @@ def _constant(shader: Any, name: str) -> Any:
 
 
 def _source(shader: Any, name: str) -> Any:
-    """Return the shader that computes an input of ``shader``, or None without a connection."""
+    """Return the shader that is connected to an input of ``shader``, or None."""
     from pxr import UsdShade
 
     shader_input = shader.GetInput(name)

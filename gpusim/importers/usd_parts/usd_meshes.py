@@ -67,7 +67,7 @@ def fan_triangles(counts: Array) -> tuple[Array, Array]:
 
 
 def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array, Surface]]:
-    """Return one pair for each material of a mesh: a mask of the material's triangles, and the material's surface."""
+    """Return a pair for each material of a mesh: mask of the triangles with this material, and its surface."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))
@@ -85,10 +85,10 @@ def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array,
 
 
 def corner_values(mesh: Triangles, primvar: Any, count: int) -> Array | None:
-    """Return the values of a primvar at the corners of the triangles (m, 3, count).
+    """Return the values of a primvar at the 3 corners of all m triangles, (m, 3, count).
 
-    ``count`` is the number of components of a value. Return None if the primvar has no values, or if the number of
-    values or components does not match the mesh.
+    ``count`` is the number of components of a value. Return None if the primvar has no values, or if the values do not
+    match the mesh or ``count``.
     """
     values = primvar.ComputeFlattened() if primvar and primvar.HasValue() else None
     if values is None:

@@ -45,14 +45,15 @@ class Collider:
     Attributes:
         path: path of the collider's prim.
         body: path of the rigid body that has the collider, or WORLD.
-        forms: a tuple (kind, checked parameters, pose in the body or in the builder's world) for each shape.
+        forms: a tuple (shape kind, checked parameters, pose) for each shape. The pose is in the body or in the
+            builder's world.
         enabled: True if the collider makes contacts. A disabled collider only contributes to the mass.
         material: material of the surface.
         groups: paths of the collision groups that contain the collider.
         filtered: paths of prims that the collider does not collide with.
-        mesh: vertices (in the body's frame) and triangles of the mesh, if the mesh defines the mass, else None.
+        mesh: vertices (in the body's frame) and triangles of a mesh that defines the body's mass, else None.
         shapes: indices of the shapes in the builder.
-        owner: path of the collider's rigid body in the file (even if the body is disabled), or "" without a body.
+        owner: path of the collider's rigid body in the file, also for a disabled body. Empty without a body.
     """
 
     path: str
@@ -329,7 +330,7 @@ def filter_pairs(
     joints: Sequence[UsdJoint],
     self_collisions: bool | None,
 ) -> None:
-    """Set which shapes can collide, from the groups, filtered pairs, self-collision settings and joints of the file."""
+    """Apply the file's filtered pairs, collision groups, self-collision settings and joints to the shapes."""
     articulation_of = _without_self_collisions(stage, bodies, self_collisions)
     _set_groups(stage, builder, colliders, articulation_of)
     shapes_under = _shapes_under(colliders)

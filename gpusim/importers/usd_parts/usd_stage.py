@@ -96,7 +96,7 @@ class UsdStage:
         return list(self.stage.Traverse(Usd.TraverseInstanceProxies()))
 
     def schemas(self, prim: Any) -> list[str]:
-        """Return the names of a prim's API schemas, even of schemas that are unknown to usd-core."""
+        """Return the names of a prim's API schemas, including schemas that usd-core does not know."""
         applied = prim.GetMetadata("apiSchemas")
         return [str(name) for name in applied.GetAddedOrExplicitItems()] if applied else []
 
@@ -139,7 +139,7 @@ class UsdStage:
     def label(self, space: str, path: str) -> str:
         """Return an unused label for a prim, usually the prim's name.
 
-        If the name is already used, the label contains more of the path.
+        If another element has this name, the label contains more of the path.
         """
         taken, parts = self._labels.setdefault(space, set()), path.strip("/").split("/")
         names = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
@@ -150,7 +150,7 @@ class UsdStage:
         return name
 
     def content(self, asset: Any) -> bytes:
-        """Return the content of the file to which an attribute (``Sdf.AssetPath``) refers.
+        """Return the content of the file that an attribute (``Sdf.AssetPath``) names.
 
         The file may be in a .usdz package.
 
@@ -286,7 +286,7 @@ def _check_types(stage: Any) -> None:
 
 
 def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
-    """Return a key for the type of a value. Compatible types have equal keys."""
+    """Return a key for the type of a value. Compatible types have the same key."""
     name, array = type(value).__name__, np.asarray(value)
     numeric = array.dtype.kind in "biuf" and not name.startswith(("Token", "String"))
     many = name.endswith("Array")

@@ -25,9 +25,9 @@ class Tree:
     """Spanning tree of the joints.
 
     Attributes:
-        order: paths of all bodies that are not merged into others, parents first.
+        order: paths of all bodies that remain after merging, parents first.
         carrier: dict from a body path to the joint that connects the body to its parent. Floating roots have no entry.
-        roots: dict from the path of a root to the number of bodies in its tree, including the root.
+        roots: dict from the path of a root body to the number of bodies in its tree, including the root.
         grounded: the roots that are connected to the world by a joint.
     """
 
@@ -38,7 +38,7 @@ class Tree:
 
 
 def connect_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
-    """Replace merged bodies in the joints by their host bodies, and return the joints."""
+    """Return the joints. Host bodies replace merged bodies in the joints."""
 
     def end(path: str, frame: Transform) -> tuple[str, Transform]:
         return (path, frame) if path == WORLD else (bodies[path].host, bodies[path].offset * frame)
@@ -98,7 +98,7 @@ def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]],
 def set_base(
     bodies: Mapping[str, UsdBody], joints: list[UsdJoint], tree: Tree, fixed_base: bool | None
 ) -> list[UsdJoint]:
-    """Fix all robot bases (True), free them (False) or keep them (None), and return the joints."""
+    """Fix all robot bases (True), free the bases (False) or keep the file's bases (None). Return the joints."""
     if fixed_base is True:
         for root in tree.roots:
             if root not in tree.grounded and _is_robot(bodies, joints, root):
@@ -202,7 +202,7 @@ def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties]
 
 
 def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
-    """Set the velocity of each child body from its parent and its joint, unless all joint velocities are zero."""
+    """Compute the velocities of child bodies from parent velocities and joint velocities, if a joint moves."""
     if not any(dof.rate for joint in tree.carrier.values() for dof in joint.dofs):
         return
     for path in tree.order:

@@ -135,7 +135,7 @@ def _basic(prim: Any, matrix: Array) -> tuple[str, tuple[Any, ...], Transform] |
 
 
 def _pieces(stage: UsdStage, prim: Any, path: str, base: Transform) -> tuple[Piece, ...]:
-    """Return the triangles of a prim in the frame ``base``, one piece for each surface."""
+    """Return the triangles of a prim in the frame ``base``. Each surface is a separate piece."""
     matrix = stage.matrix(path)
     if prim.GetTypeName() == "Mesh":
         mesh = read_mesh(stage, path)

@@ -1,12 +1,11 @@
 """MCAP files for Foxglove: Protobuf messages with the simulated time as timestamp (ns).
 
-Each message has one sample of all signals of an element. For example, the signal ``joint.rail.position`` is the field
-``position`` of the topic ``/joint/rail``. A field contains one number, or a list with all components for all recorded
-worlds. The topic ``/tf`` contains the body poses, and ``/scene`` contains the meshes. The topic ``/spans`` contains a
-cylinder for each element between two bodies (spring, rope, rod). The topics ``/tf``, ``/scene`` and ``/spans`` show the
-first recorded world. If the dtype of the recording is float32, poses also have single precision. Double-precision poses
-of many bodies would fill most of the file. Each block of samples is one MCAP chunk. The growing file NAME.mcap.part is
-an MCAP file without the end section.
+Each message has one sample of all signals of one model element. For example, the signal ``joint.rail.position`` is the
+field ``position`` of the topic ``/joint/rail``. A field contains one number, or a list with all components for all
+recorded worlds. The topic ``/tf`` contains the body poses, and ``/scene`` contains the meshes. The topic ``/spans``
+contains a cylinder for each element between two bodies (spring, rope, rod). The topics ``/tf``, ``/scene`` and
+``/spans`` show the first recorded world. If the dtype of the recording is float32, poses also have single precision.
+Each block of samples is one MCAP chunk. During the recording, NAME.mcap.part is an MCAP file without the end section.
 """
 
 from __future__ import annotations
@@ -186,7 +185,7 @@ class Topic:
     """Signals of one element, encoded as a Protobuf message with fixed byte offsets.
 
     Attributes:
-        path: path of the topic.
+        path: path of the topic, such as ``/joint/rail``.
     """
 
     def __init__(self, path: str, name: str, layout: Layout) -> None:
@@ -214,7 +213,7 @@ class Topic:
         return f"gpusim.{self._name}", bytes(described.SerializeToString())
 
     def _record(self) -> tuple[np.dtype[Any], bytes]:
-        """Return the NumPy data type of a message, and the bytes of a message whose values are all zero."""
+        """Return the NumPy data type of a message, and the bytes of a message with zeros."""
         dtype, parts, zeros = np.dtype(self._layout.dtype).newbyteorder("<"), list[Any](), b""
         for number, (_, signal, size) in enumerate(self._fields, 1):
             if size == 1:
@@ -243,7 +242,7 @@ class Topic:
 
 
 def topics(layout: Layout) -> list[Topic]:
-    """Return the topics of a recording. Each topic contains the signals of one element."""
+    """Return the topics of a recording. Each topic contains the signals of one model element."""
     found: dict[str, Topic] = {}
     names: set[str] = set()
     for signal in layout.shapes:

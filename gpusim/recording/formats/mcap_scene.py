@@ -23,7 +23,7 @@ class McapScene:
         model: the model to draw.
 
     Attributes:
-        stage: drawn parts of the model.
+        stage: drawn objects of the model.
     """
 
     def __init__(self, model: Model) -> None:

@@ -1,7 +1,7 @@
 """NPZ files: ``time`` and one array for each signal.
 
-The growing file NAME.npz.part has a line of JSON (the layout), then blocks of samples. Each block has the number of
-samples (int64), the times (float64), and the values of each signal.
+During the recording, the file NAME.npz.part has a line of JSON (the layout), then blocks of samples. Each block has the
+number of samples (int64), the times (float64), and the values of each signal.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class NpzWriter(Writer):
 
     @staticmethod
     def finish(part: Path, path: Path) -> None:
-        """Convert a ``.part`` file to NPZ. The memory contains only one block of one array at a time."""
+        """Convert a ``.part`` file to NPZ. Only one block of one array is in memory at a time."""
         with open(part, "rb") as stream:
             growing = _Growing(stream)
             with atomic_file(path) as file, _archive(file) as archive:
@@ -84,10 +84,7 @@ def _archive(file: BinaryIO) -> ZipFile:
 
 
 class _Lzma:
-    """Compressor of one ZIP entry, which is faster than the LZMA compressor of zipfile.
-
-    With LZMA's option ``lp``, each byte position in a number has separate statistics.
-    """
+    """Compressor of one ZIP entry, which is faster than the LZMA compressor of zipfile."""
 
     _LC, _LP, _PB, _WINDOW = 0, 2, 2, 1 << 18
 
@@ -126,7 +123,7 @@ class _Growing:
         self.samples = sum(count for _, count in self._blocks)
 
     def _find(self) -> Iterator[tuple[int, int]]:
-        """For each complete block, yield a pair: file position of the first array, and number of samples."""
+        """Yield (file position of the first array, number of samples) for each complete block."""
         size, start = sum(self._sizes.values()), self._stream.tell()
         end = self._stream.seek(0, os.SEEK_END)
         while start + _COUNT.itemsize <= end:

@@ -1,8 +1,8 @@
 """Parquet files: a table with a row for each time and world, and a column for each number.
 
-A Parquet file is only readable if its end is complete. During the recording, NAME.parquet.part is a folder of small
-Parquet files, one for each block of samples. Any Parquet reader can read the small files. At the end,
-:meth:`ParquetWriter.finish` merges the files into one file, with a row group for each block.
+Readers need the end of a Parquet file. Therefore, NAME.parquet.part is a folder with one small Parquet file for each
+block of samples. At the end of the recording, :meth:`ParquetWriter.finish` merges them into one file, with a row group
+for each block.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _table(block: Block, layout: Layout) -> Any:
 
 
 def _samples(table: Any, layout: Layout) -> tuple[Array, Array]:
-    """Return time (n,) and values (n, worlds, width) from the table of a block."""
+    """Return the times (n,) and the values (n, worlds, width) of the n samples in the table of a block."""
     worlds = len(layout.worlds)
     samples = len(table) // worlds
     columns = [table.column(k + 2).to_numpy() for k in range(layout.width)]

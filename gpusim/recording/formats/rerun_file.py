@@ -2,7 +2,7 @@
 
 The signal ``joint.rail.position`` is the entity ``/signals/joint/rail/position``. With several worlds, each world has a
 separate entity, such as ``/world_3/signals/joint/rail/position``. The recording contains the poses of the first
-recorded world only. The growing file NAME.rrd.part is an RRD file without the index.
+recorded world only. During the recording, NAME.rrd.part is an RRD file without the index.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _chunks(path: Path) -> Iterator[Any]:
 
 
 def _paths(layout: Layout) -> dict[tuple[int, str], str]:
-    """Return a dict from (index in the list of recorded worlds, signal name) to the entity path."""
+    """Return a dict: (index in the list of recorded worlds, signal name) -> entity path."""
     several = len(layout.worlds) > 1
     return {
         (k, name): entity(*([f"world_{world}"] if several else []), "signals", *name.split("."))

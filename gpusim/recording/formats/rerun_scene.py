@@ -1,7 +1,7 @@
 """Convert the drawn objects of a model to entities of a Rerun recording.
 
 The stream contains each mesh once. Every sample contains the poses of all bodies, and of all elements between two
-bodies.
+bodies (spring, rope, cylinder).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class RerunScene:
             self._stream.log(entity(*self._parent(ground.body), f"ground_{k}"), square, static=True)
 
     def _log_batch(self, batch: Batch, row_of_instance: Array) -> None:
-        """Log the mesh of a batch once for each combination of body and color."""
+        """Send the mesh of a batch once for each combination of body and color."""
         import rerun as rr
 
         stage, mesh = self.stage, batch.mesh.make(_SEGMENTS)

@@ -1,4 +1,4 @@
-"""Writers append blocks of samples to the growing file of a recording (``NAME.npz.part``)."""
+"""Writers append blocks of samples to the unfinished file of a recording (``NAME.npz.part``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Writer(ABC):
     """Writer of one file format.
 
-    After :meth:`write` returns, the block is safe: :meth:`read` can read it, even if the process is killed.
+    After :meth:`write` returns, :meth:`read` can read the block, even if the process is killed.
 
     Args:
         part: path of the ``.part`` file (or folder), or the address of a viewer.

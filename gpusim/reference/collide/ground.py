@@ -1,8 +1,8 @@
 """Contact points of half spaces and height fields with convex shapes.
 
 The narrow phase handles a height field one triangle at a time, in the field's frame. The gap of a point above or below
-a triangle is measured along the triangle's normal. Edges within a slope or valley cause no ghost collisions. A shape in
-a valley touches both slopes.
+a triangle is measured along the triangle's normal. This normal prevents ghost collisions at edges inside a slope or
+valley. A shape in a valley touches both slopes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _PRISM = Faces(
 
 
 def on_half_space(center: Array, rotation: Array, b: Posed, margin: float) -> Manifold | None:
-    """Return contact points of a half space (A) and a convex shape, or None if the gap exceeds ``margin``."""
+    """Return the contact manifold of a half space (A) and a convex shape (B), or None if the gap exceeds ``margin``."""
     n, radius = rotation[:, 2], b.shape.radius
     lowest = b.support(-n[None])
     min_gap = (lowest - center) @ n - radius
@@ -75,7 +75,7 @@ def on_half_space(center: Array, rotation: Array, b: Posed, margin: float) -> Ma
 
 
 def bounds(shape: Convex, center: Array, rotation: Array) -> tuple[Array, Array]:
-    """Return the lower and upper corners of the bounding boxes of one shape in n poses, (n, 3) each.
+    """Return the bounding boxes of one shape in n poses: lower and upper corners, (n, 3) each.
 
     ``center`` (n, 3) and ``rotation`` (n, 3, 3) are the poses of the shape.
     """
@@ -86,9 +86,9 @@ def bounds(shape: Convex, center: Array, rotation: Array) -> tuple[Array, Array]
 
 @dataclass
 class Triangle:
-    """Triangle of a height field: corners (3, 3), unit normal and indices of the edges.
+    """Triangle of a height field: three corners (3, 3), unit normal, and edge indices.
 
-    Corners are counterclockwise seen from above.
+    The corners are counterclockwise when seen from above.
     """
 
     corner: Array
@@ -96,17 +96,17 @@ class Triangle:
     edges: list[int]
 
     def height(self, x: Array) -> Array:
-        """Return the heights of points (n, 3) above the triangle's plane."""
+        """Return the distances of points ``x`` (n, 3) from the triangle's plane, positive along the normal."""
         height: Array = (x - self.corner[0]) @ self.normal
         return height
 
     @property
     def loop(self) -> Loop:
-        """Return the projection of the triangle on the plane z = 0."""
+        """Return the projection of the triangle onto the plane z = 0."""
         return Loop(self.corner[:, :2], self.edges)
 
     def lateral_distance(self, x: Array) -> float:
-        """Return the horizontal distance of a point (3,) from the triangle's edges, negative inside."""
+        """Return the horizontal distance of point ``x`` (3,) from the triangle's edges, negative inside."""
         return float(max((x[:2] - p) @ outward for p, outward, _ in sides(self.loop)))
 
 
@@ -121,7 +121,7 @@ class Field:
         self.inside = INSIDE * float(self._spacing.sum())
 
     def triangles(self, low: Array, high: Array) -> Iterator[Triangle]:
-        """Yield the triangles of all cells that overlap a horizontal box."""
+        """Yield the triangles of all grid cells that overlap the horizontal box from ``low`` to ``high``."""
         first, last = (x / self._spacing + 0.5 * self._last for x in (low, high))
         if np.any(last < 0.0) or np.any(first > self._last):
             return
@@ -142,16 +142,16 @@ class Field:
         return Triangle(corner, normal / np.linalg.norm(normal), edges)
 
     def around(self, x: Array, space: float) -> Iterator[Triangle]:
-        """Yield the triangles within a horizontal distance ``space`` of a point (3,)."""
+        """Yield the triangles that are within the horizontal distance ``space`` of point ``x`` (3,)."""
         yield from (t for t in self.triangles(x[:2] - space, x[:2] + space) if t.lateral_distance(x) <= space)
 
     def contains(self, x: Array) -> bool:
-        """Return whether a point (3,) is on or below the surface."""
+        """Return whether point ``x`` (3,) is on or below the height field's surface."""
         slack = 1e-6 * float(self._spacing.sum())
         return any(float(t.height(x)) <= slack for t in self.around(x, 0.0))
 
     def has_normal(self, x: Array, n: Array) -> bool:
-        """Return whether the surface near x is below the plane that goes through x and has the normal n."""
+        """Return whether the surface near point x is below the plane through x with normal n."""
         space = 1e-6 * float(self._spacing.sum())
         for t in self.around(x, space):
             to = t.corner - x
@@ -160,9 +160,9 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
-        """Return whether the surface at q rises above the contact plane of ``other``.
+        """Return whether the surface at point q is above the contact plane of ``other``.
 
-        Outside the field, return True.
+        Return True if q is outside the field.
         """
         under = next(self.around(q, 0.0), None)
         if under is None:
@@ -171,7 +171,7 @@ class Field:
         return bool(other.gap + (q - x.position) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
-        """Return True if the surface bends down near a triangle, or if the triangle is at the border of the field."""
+        """Return whether the surface bends down near triangle ``t``, or ``t`` is at the border of the field."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -185,7 +185,7 @@ class Field:
 
 @dataclass
 class ContactPoint:
-    """Contact point of the shape: position (3,), normal and gap."""
+    """Candidate contact point of a shape with the ground: position (3,), ground normal and gap."""
 
     position: Array
     normal: Array
@@ -197,9 +197,9 @@ class ContactPoint:
 def on_height_field(
     field: HeightField, center: Array, rotation: Array, b: Posed, margin: float, max_count: int
 ) -> list[Manifold]:
-    """Return the contact points whose gap is at most ``margin``, for a height field (A) and a convex shape.
+    """Return at most ``max_count`` contact manifolds of a height field (A) and a convex shape (B), deepest first.
 
-    The result has at most ``max_count`` manifolds, the deepest first.
+    The gap of each contact point is at most ``margin``.
     """
     ground = Field(field)
     body = Posed(b.shape, rotation.T @ (b.center - center), rotation.T @ b.rotation)
@@ -207,19 +207,19 @@ def on_height_field(
 
 
 class Surface(Protocol):
-    """Surface of a height field or a triangle mesh, in the frame of the field or mesh."""
+    """Interface of ground surfaces (height field or triangle mesh). Vectors are in the frame of the surface."""
 
     def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
-        """Return whether the surface at q blocks the shape when it slides along the contact ``other``.
+        """Return whether the surface at point q stops a shape from sliding along the contact plane of ``other``.
 
-        The shape also touches the surface at ``x``.
+        The shape touches the surface at ``x`` and at ``other``.
         """
 
 
 def manifolds_of(
     ground: Surface, found: list[ContactPoint], center: Array, rotation: Array, body: Posed, max_count: int
 ) -> list[Manifold]:
-    """Group the points ``found`` into at most ``max_count`` manifolds."""
+    """Group the contact points ``found`` into at most ``max_count`` manifolds."""
     known: list[tuple[ContactPoint, list[ContactPoint]]] = []
     remaining = seeds = found
     for _ in range(2 * MANIFOLDS):
@@ -240,13 +240,13 @@ def manifolds_of(
 
 
 def _is_lowest(position: Array, n: Array, body: Posed) -> bool:
-    """Return whether a point is among the lowest points of the shape, for the upward direction n."""
+    """Return whether a point is one of the lowest points of the shape ``body``. The vector n points up."""
     lowest = body.support(-n[None])[0] - body.shape.radius * n
     return bool((position - lowest) @ n <= LOWEST * 2.0 * body.shape.extent)
 
 
 def _blocks(ground: Surface, body: Posed, other: ContactPoint, x: ContactPoint) -> bool:
-    """Return whether the ground at contact x blocks the shape when it slides along the contact ``other``."""
+    """Return whether the ground at contact point x stops a shape that slides along the contact plane of ``other``."""
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.position, up, body):
         return True
@@ -305,7 +305,7 @@ def _all_points(ground: Field, body: Posed, margin: float, max_count: int) -> li
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[ContactPoint], float]:
-    """Return contact points inside a triangle, and a lower bound of the gaps on the triangle's edges."""
+    """Return the contact points inside triangle ``t``, and a lower bound for the gaps at its edges."""
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     min_gap = float(t.height(lowest))
@@ -342,7 +342,7 @@ def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tu
 def _past_ridge(
     ground: Field, t: Triangle, x: Array, radius: float, feature: int, of_shape: bool
 ) -> ContactPoint | None:
-    """Return the contact between a sphere at ``x`` (3,) and the nearest edge or corner of the triangle."""
+    """Return the contact point of a sphere at ``x`` (3,) with the nearest edge or corner of triangle ``t``."""
     weights, square = nearest_on_triangles(t.corner[None] - x)
     on_rim, distance = weights[0] @ t.corner, float(np.sqrt(square[0]))
     n = (x - on_rim) / distance

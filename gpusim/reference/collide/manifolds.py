@@ -1,8 +1,8 @@
-"""Contact points of two convex shapes, from the features (face, edge or corner) that face each other.
+"""Contact points of two convex shapes, computed from the two features (face, edge or corner) that face each other.
 
-The narrow phase projects both features onto a plane perpendicular to the normal. Each corner of the overlap of the two
-polygons is a contact point with a gap. If the overlap has more than four corners, the narrow phase keeps four corners
-that span a large area. The feature number of a corner does not change from step to step.
+The narrow phase projects both features onto a plane perpendicular to the normal. The projections are polygons. Each
+corner of their overlap is a contact point with a gap. If the overlap has more than four corners, the narrow phase keeps
+four corners that span a large area. Each corner keeps its feature number from step to step.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NEAREST = 65535
 
 @dataclass
 class Manifold:
-    """Contact manifold: unit normal from A to B (3,), world points on A and B (n, 3), and their feature numbers."""
+    """Contact manifold of n points: unit normal from A to B (3,), points on A and on B (n, 3), and feature numbers."""
 
     normal: Array
     on_a: Array
@@ -37,24 +37,24 @@ class Manifold:
     feature: list[int]
 
     def swapped(self) -> Manifold:
-        """Return the same manifold with A and B exchanged."""
+        """Return the manifold with shapes A and B exchanged."""
         return Manifold(-self.normal, self.on_b, self.on_a, self.feature)
 
 
 @dataclass
 class Loop:
-    """Convex polygon in a plane: counterclockwise corners (n, 2), and the index of the edge after each corner."""
+    """Convex polygon in a plane: n counterclockwise corners (n, 2), and the index of the edge after each corner."""
 
     corner: Array
     edge: list[int]
 
     def features(self) -> list[int]:
-        """Return the feature numbers of the corners."""
+        """Return the feature numbers of the polygon's corners."""
         return [mixed(self.edge[i - 1], self.edge[i]) for i in range(len(self.edge))]
 
 
 def mixed(*numbers: int) -> int:
-    """Return a feature number that is a hash of the arguments."""
+    """Return a hash of the arguments as a feature number."""
     total = 0
     for number in numbers:
         total = (total * 40503 + number + 1) % 2147483647
@@ -62,9 +62,9 @@ def mixed(*numbers: int) -> int:
 
 
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
-    """Return the part of a polygon on the inner side of a line.
+    """Clip a polygon by a line, and return the part on the inner side.
 
-    The line goes through x and has the outward unit normal ``outward``.
+    The line goes through x. Its unit normal ``outward`` points away from the inner side.
     """
     level = (loop.corner - x) @ outward
     corners, edges = [], []
@@ -84,9 +84,9 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return one tuple for each edge: a point of the edge, the outward normal and the edge's index.
+    """Return for each edge of the polygon: its start point, its outward normal and its index.
 
-    A loop with two corners is a line segment. The two normals of a segment point along the segment.
+    A polygon with two corners is a line segment. Its two normals point along the segment.
     """
     made = []
     for i, edge in enumerate(loop.edge):
@@ -119,19 +119,19 @@ def shared(a: Loop, b: Loop, slack: float) -> Loop:
 
 
 def distinct(points: Array, space: float) -> Array:
-    """Return the indices of the points (n, k) that are farther than ``space`` from all earlier points."""
+    """Return the indices of the points (n, k) that are farther than ``space`` from every earlier point of the array."""
     near = np.linalg.norm(points[:, None] - points[None], axis=2) <= space
     selected: list[int] = [i for i in range(len(points)) if not near[i, :i].any()]
     return np.array(selected, dtype=int)
 
 
 def _first_max(value: Array, slack: float) -> int:
-    """Return the first index with a value of at least max(value) - ``slack``."""
+    """Return the first index whose value is at least ``max(value) - slack``."""
     return int(np.flatnonzero(value >= value.max() - slack)[0])
 
 
 def spanning(points: Array, gap: Array) -> Array:
-    """Select up to 4 of the points (n, 2), and return their indices.
+    """Select up to four of n points (n, 2) that span a large area, and return their indices.
 
     Point 1 is the deepest point, and point 2 is the point farthest from point 1. Points 3 and 4 are the points farthest
     from the line through points 1 and 2, one on each side.
@@ -148,7 +148,7 @@ def spanning(points: Array, gap: Array) -> Array:
 
 
 def _heights(corners: Array, at: Array) -> Array:
-    """Fit a plane to corners (n, 3), and return its heights at positions (k, 2)."""
+    """Fit a plane to n corners (n, 3), and return its heights at k positions ``at`` (k, 2)."""
     middle = corners.mean(axis=0)
     spread = corners - middle
     slope = np.linalg.lstsq(spread[:, :2], spread[:, 2], rcond=1e-9)[0]
@@ -157,7 +157,7 @@ def _heights(corners: Array, at: Array) -> Array:
 
 
 def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
-    """Return the feature of A (side 0) or B (side 1) that faces the other shape."""
+    """Return the face, edge or corner of shape A (side 0) or shape B (side 1) that faces the other shape."""
     corners, ids = pair.a.facing(found.normal) if side == 0 else pair.b.facing(-found.normal)
     if side == 1 and len(ids) > 2:
         corners, ids = corners[::-1], ids[::-1]  # clockwise seen along n
@@ -169,10 +169,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 
 
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
-    """Return the corners of the overlap of both features: positions (n, 2), gaps (n,) and feature numbers.
-
-    Skip points with a gap above ``limit``.
-    """
+    """Return the overlap's corners with gaps up to ``limit``: positions (n, 2), gaps (n,) and feature numbers."""
     slack = SLACK * pair.extent
     (p, loop_a), (q, loop_b) = _facing(pair, found, 0), _facing(pair, found, 1)
     nearest = found.axes @ (0.5 * (found.on_a + found.on_b) - pair.a.center)
@@ -200,7 +197,7 @@ def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple
 
 
 def manifold(pair: Pair, found: Approach, margin: float) -> Manifold:
-    """Return up to four contact points with a gap of at most ``margin`` (m)."""
+    """Return the contact manifold: up to four contact points with a gap of at most ``margin`` (m)."""
     position, gap, features = touching_points(pair, found, margin)
     if pair.a.shape.single or pair.b.shape.single:
         # Use the mean of the nearest points, because all points of a round rim may be equally near.
@@ -220,7 +217,7 @@ def _heights_of_a(pair: Pair, found: Approach, position: Array, gap: Array) -> A
 
 
 def unique(features: list[int]) -> list[int]:
-    """Return the feature numbers, with repeated numbers increased until all numbers differ."""
+    """Return the feature numbers, after incrementing duplicates until all numbers differ."""
     made: list[int] = []
     for number in features:
         while number in made:

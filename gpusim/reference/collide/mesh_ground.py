@@ -1,8 +1,8 @@
 """Contact points of triangle meshes with convex shapes.
 
 The narrow phase handles one triangle at a time, in the mesh's frame. The gap of a point is measured along the
-triangle's normal. The normal points to the side of the triangle that contains most of the shape. Edges inside a plane
-or a valley cause no ghost collisions.
+triangle's normal. The normal points to the side of the triangle that contains most of the shape. This normal prevents
+ghost collisions at edges inside a plane or valley.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TWO_SIDES = Faces(first=np.array([0, 3, 6]), vertex=np.array([0, 1, 2, 2, 1, 0]
 
 @dataclass
 class Triangle:
-    """Triangle with the index ``number``: corners (3, 3), and unit normal towards the shape."""
+    """Triangle of a mesh: index ``number``, three corners (3, 3), and unit normal towards the shape."""
 
     number: int
     corner: Array
@@ -39,7 +39,7 @@ class Triangle:
     opposite: list[Array | None]
 
     def height(self, x: Array) -> Array:
-        """Return the heights of points (..., 3) above the triangle's plane."""
+        """Return the distances of points ``x`` (..., 3) from the triangle's plane, positive along the normal."""
         height: Array = (x - self.corner[0]) @ self.normal
         return height
 
@@ -52,26 +52,26 @@ class Triangle:
         return unit
 
     def levels(self, x: Array) -> Array:
-        """Return the distances of a point (3,) from all three edges, (3,), positive outside the triangle."""
+        """Return the distances of point ``x`` (3,) from the three edges, (3,), positive outside the triangle."""
         levels: Array = np.vecdot(x - self.corner, self.outward)
         return levels
 
     def aside(self, k: int, x: Array) -> Array:
-        """Return the shortest vectors from the infinite line through edge k to points, (n, 3)."""
+        """Return the shortest vector from the infinite line through edge k to each of n points ``x``, (n, 3)."""
         edge = self.corner[(k + 1) % 3] - self.corner[k]
         to = x - self.corner[k]
         across: Array = to - np.outer(to @ edge / (edge @ edge), edge)
         return across
 
     def on_edge(self, k: int, x: Array) -> Array:
-        """Return the point of edge k nearest to x (3,)."""
+        """Return the point on edge k that is nearest to point ``x`` (3,)."""
         edge = self.corner[(k + 1) % 3] - self.corner[k]
         nearest: Array = self.corner[k] + np.clip((x - self.corner[k]) @ edge / (edge @ edge), 0.0, 1.0) * edge
         return nearest
 
 
 class Ground:
-    """A mesh, and a shape near the mesh. All points and vectors are in the frame of the mesh."""
+    """Mesh together with a shape near it. All points and vectors are in the frame of the mesh."""
 
     def __init__(self, mesh: TriangleMesh, body: Posed, margin: float) -> None:
         self._tree = mesh.tree
@@ -82,7 +82,7 @@ class Ground:
         self.low, self.high = low - margin, high + margin
 
     def triangles(self) -> list[Triangle]:
-        """Return the triangles whose bounding boxes overlap the shape's box, enlarged by the margin."""
+        """Return the triangles whose bounding boxes overlap the bounding box of the shape, enlarged by the margin."""
         corners = self._tree.vertices[self._tree.triangles[: self._tree.solid]]
         overlaps = np.all((corners.min(axis=1) <= self.high) & (corners.max(axis=1) >= self.low), axis=1)
         return [self._triangle(int(i)) for i in np.flatnonzero(overlaps)]
@@ -97,7 +97,7 @@ class Ground:
         return Triangle(i, corner, side * normal, side, opposite)
 
     def is_near(self, x: Array, distance: float) -> bool:
-        """Return whether the distance of a point (3,) from the mesh is at most ``distance`` (m)."""
+        """Return whether point ``x`` (3,) is within ``distance`` (m) of the mesh."""
         near = self._tree.near(x - distance, x + distance)
         if not near.size:
             return False
@@ -105,16 +105,16 @@ class Ground:
         return bool(square.min() <= distance * distance)
 
     def continues(self, x: Array, outward: Array) -> bool:
-        """Return whether the mesh continues beyond the point x of a border edge, in the direction ``outward``."""
+        """Return whether other triangles continue the surface from point x in the direction ``outward``."""
         look = LOOK * self.size
         return self.is_near(x + look * outward, 0.1 * look)
 
     def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
-        """Return whether the surface passes near the point q, see :meth:`Surface.rises_at` in ground.py."""
+        """Return whether the mesh passes near point q. See :meth:`Surface.rises_at` in ground.py."""
         return self.is_near(q, 2.0 * step)
 
     def has_normal(self, t: Triangle, x: Array, n: Array) -> bool:
-        """Return whether ``n`` is a normal of the surface at the point x on the triangle's rim."""
+        """Return whether ``n`` is a valid surface normal at point x on an edge or corner of triangle ``t``."""
         on = t.levels(x) >= -INSIDE * self.size
         if not on.any():
             return False
@@ -133,7 +133,7 @@ class Ground:
         return not np.any(to @ n > LEAN * np.linalg.norm(to, axis=1))
 
     def has_shorter_separation(self, t: Triangle, foot: Array, depth: float) -> bool:
-        """Return whether a motion shorter than ``depth`` (m) separates the shape from the triangle."""
+        """Return whether a translation shorter than ``depth`` (m) separates the shape from triangle ``t``."""
         for vertex in self._tree.triangles[t.number]:
             for i in self._fan(vertex):
                 around = self._triangle(int(i))
@@ -155,7 +155,7 @@ class Ground:
         return fan
 
     def _clears(self, t: Triangle, x: Array, n: Array, depth: float) -> bool:
-        """Return whether a motion along n, shorter than ``depth`` (m), separates the shape from the triangle."""
+        """Return whether a translation along n, shorter than ``depth`` (m), separates the shape from triangle ``t``."""
         to = t.corner - x
         flat = FLAT * float(np.linalg.norm(to, axis=1).max())
         behind, ahead = bool((to @ n).min() < -flat), bool((to @ n).max() > flat)
@@ -169,9 +169,9 @@ class Ground:
 def on_triangle_mesh(
     mesh: TriangleMesh, center: Array, rotation: Array, b: Posed, margin: float, max_count: int
 ) -> list[Manifold]:
-    """Return the contact points whose gap is at most ``margin``, for a triangle mesh (A) and a convex shape.
+    """Return at most ``max_count`` contact manifolds of a triangle mesh (A) and a convex shape (B), deepest first.
 
-    The result has at most ``max_count`` manifolds, the deepest first.
+    The gap of each contact point is at most ``margin``.
     """
     body = Posed(b.shape, rotation.T @ (b.center - center), rotation.T @ b.rotation)
     ground = Ground(mesh, body, margin)
@@ -185,7 +185,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[ContactPoint], bool]:
-    """Return the contact points inside the triangle, and whether the caller can ignore the triangle's edges."""
+    """Return the contact points inside triangle ``t``, and whether the caller can skip its edges."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     min_gap = float(t.height(lowest))

@@ -1,4 +1,4 @@
-"""Bounding boxes of shapes, and contact points of pairs of shapes, in all worlds."""
+"""Bounding boxes of shapes and contact points of shape pairs, in all worlds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def all_bounds(shapes: Sequence[Shape], position: Array, rotation: Array, lower:
 
 
 def shape_bounds(shape: Shape, center: Array, rotation: Array) -> tuple[Array, Array]:
-    """Return the lower and upper corners of the bounding boxes of one shape in n poses, (n, 3) each.
+    """Return the bounding boxes of one shape in n poses: lower and upper corners, (n, 3) each.
 
     ``center`` (n, 3) and ``rotation`` (n, 3, 3) are the poses of the shape.
     """
@@ -51,13 +51,13 @@ def shape_bounds(shape: Shape, center: Array, rotation: Array) -> tuple[Array, A
 
 
 def find_manifold(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array) -> Manifold | None:
-    """Return the contact points of two shapes. If the shapes only graze or their gap exceeds ``margin``, return None.
+    """Return the contact manifold of two shapes. Return None for grazing boxes and for gaps above ``margin``.
 
     Args:
         a, b: shapes, at least one of them convex.
         pose_a, pose_b: world poses.
         margin: maximum gap of a contact point, m.
-        guess: normal of the last step in the frame of A, (3,). On return, ``guess`` contains the new normal.
+        guess: contact normal of the last step in the frame of A, (3,). The function stores the new normal in ``guess``.
             ``guess`` affects only the speed of the search.
     """
     return next(iter(find_manifolds(a, pose_a, b, pose_b, margin, guess, 1)), None)
@@ -66,10 +66,7 @@ def find_manifold(a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float,
 def find_manifolds(
     a: Shape, pose_a: Pose, b: Shape, pose_b: Pose, margin: float, guess: Array, max_count: int
 ) -> list[Manifold]:
-    """Return up to ``max_count`` manifolds, deepest first.
-
-    The normals of the manifolds differ by more than 10 degrees.
-    """
+    """Return up to ``max_count`` manifolds, deepest first. Their normals differ by more than 10 degrees."""
     if not isinstance(b, Convex):
         return [x.swapped() for x in find_manifolds(b, pose_b, a, pose_a, margin, guess, max_count)]
     body = Posed(b, *pose_b)
@@ -94,9 +91,9 @@ def _convex_manifold(a: Convex, pose_a: Pose, body: Posed, margin: float, guess:
 
 
 def grazes(pair: Pair) -> bool:
-    """Return whether two boxes overlap only slightly along two box axes that form an angle of more than 60 degrees.
+    """Return whether two boxes only graze: they overlap only slightly along two box axes. Grazing boxes get no contact.
 
-    Grazing boxes get no contact.
+    The angle between the two axes is more than 60 degrees.
     """
     a, b = pair.a.shape, pair.b.shape
     if not (isinstance(a, Box) and isinstance(b, Box)):
@@ -125,9 +122,9 @@ def find_all_manifolds(
     points_b: Array,
     feature: Array,
 ) -> None:
-    """Compute the contact points of n pairs.
+    """Compute the contact points of n shape pairs.
 
-    If ``pair`` contains the same two shapes k times, these shapes get up to k manifolds, the deepest first.
+    If ``pair`` lists the same two shapes k times, these shapes get up to k manifolds, the deepest first.
 
     Args:
         shapes: shapes of the model.
@@ -136,12 +133,13 @@ def find_all_manifolds(
         world: (n,) index of each pair's world.
         pair: (n, 2) indices of the two shapes of each pair.
         margin: (n,) maximum gap of a contact point, m.
-        guess: (n, 4) normal of the last step (first 3 numbers). On return, ``guess`` contains the new normals.
-        count: (n,) number of contact points of each pair. ``count`` and all arrays below are outputs.
-        normal: (n, 3) unit normal from the first shape to the second, world frame.
-        points_a: (n, 4, 3) points on the first shape, world frame, m.
-        points_b: (n, 4, 3) points on the second shape, world frame, m.
-        feature: (n, 4) feature number of each point.
+        guess: (n, 4) contact normals of the last step in the first 3 columns. The function stores the new normals in
+            ``guess``.
+        count: (n,) output: number of contact points of each pair.
+        normal: (n, 3) output: unit normal from the first shape to the second, world frame.
+        points_a: (n, 4, 3) output: points on the first shape, world frame, m.
+        points_b: (n, 4, 3) output: points on the second shape, world frame, m.
+        feature: (n, 4) output: feature number of each point.
     """
     assert points_a.shape[1] == POINTS
     count[:] = 0
@@ -160,9 +158,9 @@ def find_all_manifolds(
 
 
 def runs(world: Array, pair: Array) -> list[tuple[int, int]]:
-    """Return the first index and the length of each sequence of equal pairs.
+    """Return the first index and the length of each run of equal consecutive pairs.
 
-    ``world`` is (n,), and ``pair`` is (n, 2).
+    The n pairs are given by their worlds ``world`` (n,) and shape indices ``pair`` (n, 2).
     """
     keys = np.column_stack([world, pair])
     starts = np.flatnonzero(np.concatenate([[True], np.any(keys[1:] != keys[:-1], axis=1)]))

@@ -1,8 +1,8 @@
 """Distance or penetration depth of two convex shapes, and the contact normal.
 
 The narrow phase uses the Minkowski difference C = B - A. The distance of the shapes is the distance of C from the
-origin. If the origin is inside C, the shapes overlap. For overlapping shapes, the vector from the origin to the nearest
-boundary point of C is the shortest motion that separates the shapes. ``separation(n)`` is the gap along a unit normal n
+origin. The shapes overlap if the origin is inside C. In this case, the vector from the origin to the nearest boundary
+point of C is the shortest translation that separates the shapes. ``separation(n)`` is the gap along a unit normal n
 from A to B. The maximum of ``separation`` over all normals is the gap of the shapes.
 
 For separated shapes, GJK finds the point of C nearest to the origin (Gilbert, Johnson and Keerthi 1988). For
@@ -59,18 +59,18 @@ class Posed:
     rotation: Array
 
     def support(self, n: Array) -> Array:
-        """Return the points (k, 3) of the core that are farthest along the world directions ``n`` (k, 3)."""
+        """Return the support points of the core along k world directions ``n`` (k, 3)."""
         points: Array = self.center + self.shape.support(n @ self.rotation) @ self.rotation.T
         return points
 
     def facing(self, n: Array) -> tuple[Array, list[int]]:
-        """Return world corners and feature numbers of the face, edge or corner that faces a world direction (3,)."""
+        """Return corners and feature numbers of the feature (face, edge, corner) that faces world direction ``n``."""
         corners, ids = self.shape.facing(self.rotation.T @ n)
         return self.center + corners @ self.rotation.T, ids
 
 
 class Pair:
-    """Two shapes with their poses."""
+    """Two convex shapes A and B with their poses."""
 
     def __init__(self, a: Posed, b: Posed, extent: float | None = None) -> None:
         self.a, self.b = a, b
@@ -79,26 +79,26 @@ class Pair:
         self.inflated = False
 
     def support(self, n: Array) -> tuple[Array, Array]:
-        """Return the points of A farthest along unit vectors n (k, 3), and the points of B farthest along -n."""
+        """Return the support points of A along k unit vectors n (k, 3), and the support points of B along -n."""
         p, q = self.a.support(n), self.b.support(-n)
         if self.inflated:
             p, q = p + self.a.shape.radius * n, q - self.b.shape.radius * n
         return p, q
 
     def separation(self, n: Array) -> Array:
-        """Return the gaps (k,) along the unit normals ``n`` (k, 3) from A to B. The gaps include the radii."""
+        """Return the gaps between both shapes (k,), measured along k unit normals ``n`` (k, 3) from A to B."""
         p, q = self.a.support(n), self.b.support(-n)
         gap: Array = np.vecdot(q - p, n) - self.radii
         return gap
 
     def parted(self, shift: Array) -> Pair:
-        """Return the pair with shape B moved by ``shift``."""
+        """Return a copy of the pair with shape B translated by ``shift``."""
         return Pair(self.a, Posed(self.b.shape, self.b.center + shift, self.b.rotation), self.extent)
 
 
 @dataclass
 class Approach:
-    """Unit normal from A to B, gap of the shapes along this normal, and the nearest points of the cores."""
+    """Result of a distance query: unit normal from A to B, gap along this normal, and nearest points of the cores."""
 
     normal: Array
     gap: float
@@ -124,14 +124,14 @@ def plane_axes(n: Array) -> Array:
 
 
 def approach(pair: Pair, margin: float, guess: Array) -> tuple[Approach | None, Array]:
-    """Return the gap, normal and nearest points as an :class:`Approach`, and the normal as the next guess.
+    """Return the :class:`Approach` of two shapes, and their normal as the guess for the next call.
 
-    The approach is None if the gap exceeds ``margin``.
+    The :class:`Approach` is None if the gap exceeds ``margin``.
 
     Args:
         pair: two convex shapes.
-        margin: greatest gap of interest, m.
-        guess: approximate normal, (3,). A guess whose length is far from 1 has no effect.
+        margin: maximum gap of a contact, m.
+        guess: approximate normal, (3,), or zeros if unknown.
     """
     if not 0.5 < np.dot(guess, guess) < 2.0:
         guess = pair.b.center - pair.a.center
@@ -186,12 +186,12 @@ def nearest(pair: Pair, guess: Array, max_distance: float) -> tuple[Approach | N
 
 
 def nearest_on_triangles(t: Array) -> tuple[Array, Array]:
-    """Return, for each triangle, its point nearest to the origin.
+    """Find the point nearest to the origin on each of n triangles.
 
-    The result is the barycentric coordinates (n, 3), and the squared distances (n,).
+    Return the barycentric coordinates of the points (n, 3) and their squared distances from the origin (n,).
 
     Args:
-        t: corners of n triangles, (n, 3, 3). A triangle may degenerate to a segment or point.
+        t: corners of the triangles, (n, 3, 3). A triangle can be degenerate: a segment or a point.
     """
     after = t[:, _NEXT]
     edge = after - t
@@ -230,7 +230,7 @@ def _contains_origin(corners: Array) -> bool:
 def deepest(pair: Pair, guess: Array) -> Approach:
     """Return the :class:`Approach` of overlapping cores.
 
-    The normal is the direction of the shortest motion that separates the cores.
+    The normal is the direction of the shortest translation that separates the cores.
     """
     pair.inflated = not (pair.a.shape.solid or pair.b.shape.solid)
     frame = np.concatenate([plane_axes(guess), guess[None]])
@@ -270,7 +270,7 @@ def _hull(points: Array, extent: float) -> ConvexHull:
 
 
 def sharpened(pair: Pair, found: Approach) -> Approach:
-    """Refine the normal: move the shapes apart along the approximate normal, and find the nearest points."""
+    """Refine the normal and the nearest points of ``found``, with the shapes moved slightly apart."""
     space = APART * pair.extent
     for _ in range(POLISHES):
         shift = (space - found.gap - pair.radii) * found.normal

@@ -1,8 +1,9 @@
 """Shapes of the narrow phase: support functions and facing features.
 
-Every convex shape is a *core* inflated by ``radius``. The core of a sphere is a point. The core of a capsule is a
-segment along z. The core of a wheel is a disk in the plane z = 0. The core of any other shape is the shape itself. All
-points and vectors in this file are in the frame of the shape, and lengths are in m.
+Every convex shape is a *core* that is inflated by ``radius`` (a Minkowski sum with a sphere). The core of a sphere is a
+point. The core of a capsule is a segment along z. The core of a wheel is a disk in the plane z = 0. The core of any
+other shape is the shape itself. All points and vectors in this file are in the frame of the shape, and lengths are in
+m.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class Convex(ABC):
 
     Attributes:
         radius: distance by which the core is inflated, m.
-        solid: whether the core has a volume.
-        flat: whether the core is a point, a segment or a polytope. Normals of flat cores are exact.
-        single: whether a contact of the shape with a plane or a convex shape always has one point.
-        rim: whether the shape approximates the circular rim of an end cap by a polygon.
+        solid: True if the core has a volume.
+        flat: True if the core is a point, a segment or a polytope. The normals of such cores are exact.
+        single: True if contacts of the shape with planes and convex shapes always have one point.
+        rim: True if a polygon approximates the circular rim of the shape's end caps.
     """
 
     size: Array
@@ -68,31 +69,28 @@ class Convex(ABC):
 
     @property
     def missed(self) -> float:
-        """Return the greatest position error of corners that :meth:`facing` returns, relative to the extent."""
+        """Return the maximum position error of the corners from :meth:`facing`, divided by the extent."""
         return 1e-5 if self.rim else 1e-9 if self.flat else 1e-7
 
     @abstractmethod
     def support(self, d: Array) -> Array:
-        """Return the points (n, 3) of the core that are farthest along the directions ``d`` (n, 3).
-
-        Directions can have any length.
-        """
+        """Return the support points (n, 3) of the core along n directions ``d`` (n, 3) of any length."""
 
     def extents(self, d: Array) -> Array:
-        """Return the extents (n,) of the shape along the unit vectors ``d`` (n, 3)."""
+        """Return the values of the support function of the shape (n,) along n unit vectors ``d`` (n, 3)."""
         extents: Array = np.vecdot(self.support(d), d) + self.radius
         return extents
 
     @cached_property
     def extent(self) -> float:
-        """Return the greatest coordinate magnitude of the shape's points, over all three axes of the shape's frame.
+        """Return the largest absolute coordinate of the shape's points, in the frame of the shape.
 
-        The tolerances of the narrow phase are relative to the extent.
+        The tolerances of the narrow phase are proportional to this extent.
         """
         return float(self.extents(np.concatenate([np.eye(3), -np.eye(3)])).max())
 
     def facing(self, d: Array) -> Facing:
-        """Return the face, edge or corner of the core that faces the direction d, a unit vector (3,)."""
+        """Return the face, edge or corner of the core that faces the unit vector d (3,)."""
         return self.support(d[None]), [0]
 
 
@@ -211,7 +209,7 @@ class Ellipsoid(Convex, kind="ellipsoid"):
 
 
 class Superellipsoid(Convex, kind="superellipsoid"):
-    """Superellipsoid. The support function is a nested Lq norm, and the support point is the gradient of the norm."""
+    """Superellipsoid. Its support function is a nested Lq norm. The gradient of the norm is the support point."""
 
     def support(self, d: Array) -> Array:
         q1, q2 = 2.0 / (2.0 - self.size[3:5])
@@ -275,9 +273,9 @@ class HalfSpace:
 
 @dataclass
 class HeightField:
-    """Solid below the heights of a grid that is centered at the origin. ``heights`` is (rows, columns).
+    """Height field: solid below a grid of heights (rows, columns). The center of the grid is at the origin.
 
-    ``size`` contains columns, rows, dx, dy, base, the lowest and the highest point.
+    ``size`` contains columns, rows, dx, dy, base, and the minimum and maximum height.
     """
 
     size: Array
@@ -288,7 +286,7 @@ class HeightField:
 
 @dataclass
 class TriangleMesh:
-    """Surface of triangles, see shapes/triangle_mesh.py."""
+    """Triangle mesh (shapes/triangle_mesh.py)."""
 
     size: Array
     tree: TriangleTree
@@ -315,10 +313,10 @@ _BOX_FACES = Faces(
 
 
 def make_shape(kind: int, size: Array, points: Array, faces: Faces) -> Shape:
-    """Make a shape.
+    """Make a shape of the given kind.
 
-    For a hull, ``points`` contains the vertices and ``faces`` the faces. For a height field, ``points`` contains the
-    heights. For a triangle mesh, ``points`` contains the vertices, and ``faces`` contains the tables of the triangles.
+    ``points`` contains the vertices of a hull or triangle mesh, or the heights of a height field. ``faces`` contains
+    the faces of a hull, or the triangle tables of a mesh.
     """
     if kind == MESH:
         return TriangleMesh(size, tree_of(points.reshape(-1, 3), faces.vertex, int(size[6])))
@@ -348,9 +346,9 @@ def _along_z(z: Array) -> Array:
 
 
 def _rim(d: Array, radius: float | Array) -> Array:
-    """Return the points of a disk that are farthest along d (..., 3).
+    """Return the support points of a disk along directions d (..., 3).
 
-    If d is perpendicular to the disk, return the center.
+    If d is perpendicular to the disk, the support point is the center.
     """
     length = np.hypot(d[..., 0], d[..., 1])
     tilted = length > 1e-12 * np.abs(d[..., 2])
@@ -367,7 +365,7 @@ def _cap(d: Array, radius: float, height: float) -> Facing:
 
 
 def _norm_and_gradient(u: Array, q: float) -> tuple[Array, Array]:
-    """Return the Lq norm of nonnegative rows (n, k), and its gradient."""
+    """Return the Lq norms of n nonnegative vectors ``u`` (n, k), and the gradients of the norms."""
     max_u = np.maximum(u.max(axis=1, keepdims=True), 1e-300)
     norm = max_u * np.sum((u / max_u) ** q, axis=1, keepdims=True) ** (1.0 / q)
     return norm[:, 0], (u / np.maximum(norm, 1e-300)) ** (q - 1.0)

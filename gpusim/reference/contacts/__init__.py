@@ -1,1 +1,1 @@
-"""Reference stages of contacts: pairs of shapes, contact manifolds, contact laws and constraint rows."""
+"""Reference stages of contacts: shape pairs, contact manifolds, contact laws and constraint rows."""

@@ -1,9 +1,9 @@
-"""Stage broad_phase: find the close pairs of shapes, in ascending order of their indices.
+"""Stage broad_phase: find the close pairs of shapes, in ascending order of their shape indices.
 
-A pair is close if the boxes of its shapes overlap. The stage widens each box by half the margin and by the motion of
-its body in the step. With up to 64 shapes, the stage tests every pair that the collision filter allows. With more
-shapes, the stage uses sweep and prune, along the axis with the greatest spread of the shapes. The CUDA kernels use a
-grid for more than 64 shapes (cuda_kernels/contacts/broad_phase.cuh).
+A pair is close if the bounding boxes of its shapes overlap. The stage enlarges each box by half the contact margin, and
+by an upper bound of the body's motion in the step. With up to 64 shapes, the stage tests every pair that the collision
+filter allows. With more shapes, the stage uses sweep and prune along the axis on which the shapes are spread widest.
+The CUDA kernels use a grid for more than 64 shapes (cuda_kernels/contacts/broad_phase.cuh).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TOGETHER = 1 << 21
 
 
 def search_pairs(w: StepBuffers, step_time: float) -> None:
-    """Compute pair_shapes, pair_count and pair_start. Count the pairs that exceed the buffer capacity."""
+    """Find the close pairs of all worlds, and write them to the pair buffer. Count buffer overflows."""
     c = w.contacts
     assert c is not None
     update_shapes(w, c, step_time)
@@ -34,7 +34,7 @@ def search_pairs(w: StepBuffers, step_time: float) -> None:
 
 
 def update_shapes(w: StepBuffers, c: ContactWork, step_time: float) -> None:
-    """Compute the world poses of all shapes and their widened boxes."""
+    """Compute the world poses and enlarged bounding boxes of all shapes."""
     pose_shapes(w, c)
     all_bounds(c.shapes, c.shape_position, c.shape_rotation, c.shape_lower, c.shape_upper)
     c.shape_margin[:] = shape_margin(w, step_time)
@@ -51,7 +51,7 @@ def pose_shapes(w: StepBuffers, c: ContactWork) -> None:
 
 
 def shape_margin(w: StepBuffers, step_time: float) -> Array:
-    """Return the distance (m) by which the stage widens each box: half the margin plus the body's motion."""
+    """Return the enlargement (m) of each bounding box: half the contact margin plus the motion of the body."""
     shapes, state = w.model.contact, w.state.arrays
     b = shapes.body
     momentum = state["angular_momentum"].astype(np.float64)
@@ -72,7 +72,7 @@ def _overlap(lower_a: Array, upper_a: Array, lower_b: Array, upper_b: Array) -> 
 
 
 def listed_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
-    """Return the candidate pairs that are close, in ascending order: worlds (n,) and shapes (n, 2)."""
+    """Test every allowed pair. Return n close pairs in ascending order: worlds (n,), shapes (n, 2)."""
     pairs = np.array([(a, b) for a, others in enumerate(w.model.contact.candidates or []) for b in others])
     a, b = pairs.T
     close = _overlap(c.shape_lower[:, a], c.shape_upper[:, a], c.shape_lower[:, b], c.shape_upper[:, b])
@@ -81,7 +81,7 @@ def listed_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
 
 
 def swept_pairs(w: StepBuffers, c: ContactWork) -> tuple[Array, Array]:
-    """Find the close pairs by sweep and prune. Return worlds (n,) and shapes (n, 2), in ascending order."""
+    """Find the close pairs by sweep and prune. Return n pairs in ascending order: worlds (n,), shapes (n, 2)."""
     shapes = w.model.contact
     may_touch = PairFilter(shapes, w.topology.dynamic)
     lists = [sweep(c.shape_lower[k], c.shape_upper[k], shapes, may_touch) for k in range(w.num_worlds)]
@@ -92,7 +92,7 @@ class PairFilter:
     """Collision filter for arrays of shape pairs a < b. compiler/contact_topology.py describes the rules.
 
     Attributes:
-        moves: (shapes,) True for shapes of dynamic bodies.
+        moves: (shapes,) True for each shape of a dynamic body.
     """
 
     def __init__(self, shapes: ContactTopology, dynamic: Array) -> None:
@@ -138,7 +138,7 @@ def _widest_axis(center: Array) -> int:
 
 
 def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield index pairs (n, n + 1), ..., (n, n + counts[n]) for every n, in batches of about _TOGETHER."""
+    """Yield the index pairs (n, n + 1), ..., (n, n + counts[n]) of every n, in batches of about _TOGETHER pairs."""
     part = np.cumsum(counts) // _TOGETHER
     for indices in np.split(np.arange(counts.size), np.flatnonzero(np.diff(part)) + 1):
         lengths = counts[indices]
@@ -148,7 +148,7 @@ def _neighbors(counts: Array) -> Iterator[tuple[Array, Array]]:
 
 
 def _store(w: StepBuffers, c: ContactWork, world: Array, found: Array) -> None:
-    """Store the close pairs of all worlds in the pair buffer."""
+    """Write the close pairs of all worlds to the pair buffer."""
     state, shapes, worlds = w.state.arrays, w.model.contact.num_shapes, np.arange(w.num_worlds)[:, None]
     start = np.searchsorted(world * shapes + found[:, 0], worlds * shapes + np.arange(shapes + 1))
     c.pair_start[:] = start - start[:, :1]

@@ -1,8 +1,8 @@
 """Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
-The coloring is greedy, in a pseudorandom order. Each manifold takes the lowest color that neither of its bodies uses.
-If all colors are in use, the manifold joins the overflow (manifolds without a color). The solver splits the mass of a
-body over its overflow manifolds.
+The coloring is greedy and handles the manifolds in a pseudorandom order. Each manifold takes the lowest color that
+neither of its bodies uses yet. If its bodies already use all colors, the manifold joins the overflow (manifolds without
+a color). The solver splits the mass of a body over its overflow manifolds.
 """
 
 from __future__ import annotations
@@ -16,10 +16,7 @@ NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: StepBuffers) -> None:
-    """Color the manifolds: write manifold_color, touching, color_first and color_member.
-
-    Also list, for each body, the overflow manifolds that touch the body (:func:`list_overflow`).
-    """
+    """Color the manifolds of all worlds, and list the manifolds of each color and the overflow of each body."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     articulated = shapes.articulated & (w.config.direct)
@@ -36,10 +33,7 @@ def color(w: StepBuffers) -> None:
 
 
 def mixed(k: int, bits: int) -> int:
-    """Return item k of a fixed pseudorandom permutation of the integers from 0 to 2^bits - 1.
-
-    The coloring handles the manifolds in the order of the permutation.
-    """
+    """Return element k of a fixed pseudorandom permutation of the integers from 0 to 2^bits - 1."""
     mask = (1 << bits) - 1
     shift = (bits + 1) // 2
     k = (k * 0x9E3779B1) & mask
@@ -50,15 +44,12 @@ def mixed(k: int, bits: int) -> int:
 
 
 def bits_for(count: int) -> int:
-    """Return the number of bits that an index below ``count`` needs, at least 1."""
+    """Return the number of bits (at least 1) that can represent every index below ``count``."""
     return max((count - 1).bit_length(), 1)
 
 
 def choose_color(a: int, b: int, dynamic: Array, colors: int, used: Array) -> int:
-    """Choose the lowest color that bodies a and b do not use.
-
-    Ignore bodies that are not dynamic. Mark the chosen color as used.
-    """
+    """Return the lowest color that dynamic bodies a and b do not use yet, and mark this color as used."""
     low = np.uint32(0)
     high = np.uint32(0)
     for body in (a, b):
@@ -84,10 +75,10 @@ def color_pairs(
         bodies: (n, 2) bodies of each manifold.
         points: (n,) number of points of each manifold.
         dynamic: (bodies,) True for dynamic bodies.
-        articulated: (bodies,) True for bodies with joints, whose manifolds are in a separate list.
+        articulated: (bodies,) True for bodies with joints. The manifolds of these bodies get no color.
         colors: number of colors.
-        used: (bodies, 2) uint32, zeros at the start. On return, ``used`` contains the colors that each body uses.
-        chosen: output for the color of each manifold, at least n entries.
+        used: (bodies, 2) uint32, bit mask of the colors that each body uses. All bits are 0 at the start.
+        chosen: output for the color of each manifold, with at least n entries.
     """
     count, touching = len(bodies), 0
     bits = bits_for(count)
@@ -105,13 +96,15 @@ def color_pairs(
 
 
 def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None:
-    """List the manifolds by color, then the overflow, then the articulated manifolds. Each list is in ascending order.
+    """List the manifolds of each color, then the overflow, then the manifolds of bodies with joints.
+
+    Each list is in ascending order of the manifold indices.
 
     Args:
         chosen: (n,) color of each manifold, from :func:`color_pairs`.
         colors: number of colors.
-        first: (colors + 3,) output for the start of each list, and for the end of the last list.
-        member: output for the manifolds of all lists.
+        first: (colors + 3,) output for the start index of each list in ``member``, and the end of the last list.
+        member: output for the manifold indices of all lists.
     """
     listed = np.flatnonzero(chosen != NO_CONTACT)
     list_index = np.select([chosen == OVERFLOW, chosen == ARTICULATED], [colors, colors + 1], chosen)[listed]
@@ -121,16 +114,16 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
 
 
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
-    """List the overflow sides on each body, in the order of the overflow list.
+    """List the manifolds of the overflow for each body, as sides.
 
-    A side is one of the two bodies of an overflow manifold.
+    A side is one of the two bodies of a manifold: side 2 k is body A of manifold k, and side 2 k + 1 is body B.
 
     Args:
         bodies: (n, 2) bodies of each manifold of the world.
-        members: (overflow,) the manifolds of the overflow.
-        parts: (bodies,) output for the number of sides on each body. The caller fills ``parts`` with zeros.
-        start: (bodies + 1,) output for the index in ``side`` at which each body's sides start.
-        side: output for the sides, body by body.
+        members: (overflow,) indices of the manifolds of the overflow.
+        parts: (bodies,) output for the number of sides on each body. The caller fills it with zeros first.
+        start: (bodies + 1,) output for the index in ``side`` at which the sides of each body start.
+        side: output for the sides, sorted by body.
     """
     if members.size == 0:
         return

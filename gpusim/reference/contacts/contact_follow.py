@@ -1,7 +1,7 @@
 """Contact points on rolling surfaces, recomputed in every substep.
 
-The broad phase and the narrow phase run only once per step, but the contact point moves over a rolling surface. A
-recomputed point keeps its impulse and its slip in the world frame.
+The broad phase and the narrow phase run only once per step, but the contact point of a rolling surface moves in every
+substep. The recomputed point keeps its impulse and slip in the world frame.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 
 def _past_seam(w: StepBuffers, world: int, pair: Array, new: NarrowPhaseResult, i: int) -> bool:
-    """Return whether neighbor tiles (shapes of one surface) cover all contact points of pair ``i`` (seams.py)."""
+    """Return whether neighbor tiles cover all contact points of manifold ``i`` (seams.py explains tiles)."""
     for side, sign in ((0, 1.0), (1, -1.0)):
         tile = int(pair[side])
         if w.model.contact.seams[tile]:
@@ -35,10 +35,7 @@ def _past_seam(w: StepBuffers, world: int, pair: Array, new: NarrowPhaseResult, 
 
 
 def _choose(new: NarrowPhaseResult, world: Array, pair: Array, points: Array, normal: Array) -> None:
-    """Replace each stored manifold by a new manifold of its pair, or remove the stored manifold.
-
-    The function chooses the new manifold whose normal is nearest to the stored normal.
-    """
+    """Replace each stored manifold by the new manifold of its pair with the nearest normal, or remove it."""
     source = np.arange(world.size)
     none = points == 0
     for first, count in runs(world, pair):
@@ -54,10 +51,7 @@ def _choose(new: NarrowPhaseResult, world: Array, pair: Array, points: Array, no
 
 
 def follow(w: StepBuffers) -> None:
-    """Update normals and contact points of pairs with a rolling surface.
-
-    Stage prepare_contacts calls ``follow`` first.
-    """
+    """Update the normals and contact points of pairs with a rolling surface, at the start of stage prepare_contacts."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     if not shapes.rolls.any() or not (c.substep > 0).any():

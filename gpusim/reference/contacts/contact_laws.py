@@ -1,31 +1,32 @@
 """Contact laws: soft normal forces, impacts and friction (Kosenko et al. 2015).
 
 d = -gap is the penetration depth (m). u is the separation speed of the surfaces along the normal from A to B. p >= 0 is
-the normal impulse on B. Arrays (n,) have one entry per manifold or per contact point. ``ContactLaw.numbers`` returns
-the parameters of a law.
+the normal impulse on B. Arrays with the shape (n,) have one entry per manifold or per contact point.
+``ContactLaw.numbers`` returns the parameters of a law.
 
-Soft normal forces (``soften``) use the same law as springs (actuators/spring.py). F(d) is the elastic force, k =
-F'(d) is its slope, and c is the damping. Stage kick applies the forces over the time H (kick time). u- is the speed
-before the kick, and u+ is the speed after the solve. The mean force over the time H gives
+Soft normal forces (``soften``) use the same law as springs (actuators/spring.py). F(d) is the elastic force, k = F'(d)
+is its slope, and c is the damping. Stage kick applies the forces over the kick time H. h is the time step, and h_prev
+is the previous time step. u- is the speed before the kick, and u+ is the speed after the solve. The mean force over H
+gives
 
     p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
 
-A sweep solves the law P - D u+ as ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is constant. With
-the law of Hunt and Crossley, c is proportional to F. Let f be the speed of the point per unit impulse. A stiff spring
-(large kappa = h^2 k f) would gain energy. For stability, the law replaces 1/4 by max(1/4, 1/2 - 1/kappa), and adds the
-damping SPRING_DAMPING h k kappa/(1 + kappa).
+A sweep solves the law p = P - D u+ in the form ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is
+constant (linear damping) or proportional to F (Hunt and Crossley). Let f be the speed of the contact point per unit
+impulse. A stiff linear spring, with a large kappa = h^2 k f, would gain energy. For stability, its law replaces 1/4 by
+max(1/4, 1/2 - 1/kappa), and adds the damping SPRING_DAMPING h k kappa/(1 + kappa).
 
-Impacts (``impact_speed``): let a be the normal acceleration of the point in the kick, and e the restitution. At the
-start t_n of the substep, the point has the speed u_s = u- + a h_prev/2. The surfaces meet with the speed u_i =
--sqrt(u_s^2 - 2 a gap). After the solve, the point has the speed ``-e u_i - a h/2``. Half a step after the solve, the
-point has the speed -e u_i. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
+Impacts (``impact_speed``): let a be the normal acceleration of the contact point in the kick, and e the coefficient of
+restitution. At the start of the substep, the point has the speed u_s = u- + a h_prev/2. It hits the surface at the
+speed u_i = -sqrt(u_s^2 - 2 a gap). The solve sets its speed to ``-e u_i - a h/2``, so that the point has the speed -e
+u_i half a step later. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
 
-Coulomb friction (``coulomb``): the friction impulse p_t is at most mu p_n. If |p_t| is below the limit mu p_n, the
-point sticks. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K is the
-response of the point, and -g is the velocity of the point without friction. ``coulomb`` solves (K + x) p_t = g with
-|p_t| = mu p_n for x, by Newton's method on 1/|p_t| (More and Sorensen 1983).
+Coulomb friction (``coulomb``): the magnitude of the friction impulse p_t is at most mu p_n. If |p_t| is below this
+limit, the point sticks. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K
+is the tangential velocity change per unit impulse, and -g is the tangential velocity without friction. ``coulomb``
+solves (K + x) p_t = g with |p_t| = mu p_n for x, by Newton's method on 1/|p_t| (More and Sorensen 1983).
 
-gpusim/contact/patch.py describes the friction of patches (``patch_factors``).
+gpusim/contact/patch.py describes the friction of contact patches (``patch_factors``).
 """
 
 from __future__ import annotations
@@ -45,31 +46,31 @@ NORMAL_AT, DAMPING_AT, FRICTION_AT, PRESSURE_AT, STIFFNESS_AT, COEFFICIENT_AT, S
 
 
 def max_(a: Array, b: Array | float) -> Array:
-    """Return max(a, b). If ``a`` is NaN, return ``b``, as in the kernels."""
+    """Return max(a, b), and return ``b`` if ``a`` is NaN. The kernels use the same rule."""
     return np.where(a > b, a, b)  # type: ignore[arg-type]
 
 
 def min_number(real: np.dtype[np.floating]) -> float:  # type: ignore[type-arg]
-    """Return the lower bound of divisors in the laws, for the number type ``real``."""
+    """Return the smallest divisor that the contact laws allow for the number type ``real``."""
     return float(np.finfo(real).tiny) * 1e6
 
 
 def combined_friction(rule: Array, a: Array, b: Array) -> Array:
-    """Return the friction coefficients (n,) of pairs. ``rule`` (contact/material.py) combines ``a`` and ``b``."""
+    """Return the friction coefficients (n,) of n shape pairs. See contact/material.py for ``rule``."""
     chosen = [rule == COMBINE.index("min"), rule == COMBINE.index("max"), rule == COMBINE.index("multiply")]
     return np.select(chosen, [np.minimum(a, b), np.maximum(a, b), a * b], np.sqrt(a * b))
 
 
 def combined_arm(rule: Array, a: Array, b: Array) -> Array:
-    """Return the greatest torque divided by the normal force (m), (n,), for rolling or spinning friction of pairs."""
+    """Return the arm of rolling or spinning friction for n shape pairs, (n,): maximum torque / normal force, m."""
     rule = np.where(rule == COMBINE.index("multiply"), COMBINE.index("mean"), rule)
     return np.where((a > 0.0) & (b > 0.0), combined_friction(rule, a, b), np.maximum(a, b))
 
 
 def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tuple[Array, Array]:
-    """Return the elastic force (N) and its slope (N/m) at depths d > 0.
+    """Return the elastic force (N) and its slope (N/m) at penetration depths d > 0.
 
-    The force is k d^(3/2), k pi d^2 (R - d/3) or k d.
+    The law selects the force: k d^(3/2) (Hertz), k pi d^2 (R - d/3) or k d (spring).
     """
     parameter, root = law[:, STIFFNESS_AT], np.sqrt(depth)
     stiffness = np.where(parameter > 0.0, parameter, 4.0 / 3.0 * modulus * np.sqrt(radius))
@@ -83,9 +84,9 @@ def elastic_force(law: Array, radius: Array, modulus: Array, depth: Array) -> tu
 def soften(
     w: StepBuffers, world: Array, law: Array, radius: Array, modulus: Array, gap: Array, speed: Array, response: Array
 ) -> tuple[Array, Array]:
-    """Return the compliance gamma and bias b of points with a soft normal force.
+    """Return the compliance gamma and bias b of contact points with a soft normal force.
 
-    ``speed`` is the normal speed of the points before stage kick.
+    ``speed`` is the normal speed before stage kick, and ``response`` is the speed per unit impulse.
     """
     depth, before = -gap.astype(np.float64), speed.astype(np.float64)
     pressed = depth > 0.0
@@ -103,7 +104,7 @@ def soften(
 
 
 def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, before: Array, kicked: Array) -> Array:
-    """Return the speed that an impact in this substep gives to each point, or 0 without an impact.
+    """Return the separation speed of each contact point after an impact in this substep, or 0 without an impact.
 
     ``before`` and ``kicked`` are the normal speeds of the points before and after stage kick.
     """
@@ -120,9 +121,9 @@ def impact_speed(w: StepBuffers, world: Array, restitution: Array, gap: Array, b
 
 
 def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
-    """Return the patch radius of each manifold (m), (n,).
+    """Return the radius of each contact patch (m), (n,).
 
-    The radius is a parameter of the law, or sqrt(R d). R is the radius of curvature, and d is the greatest depth.
+    The radius is a parameter of the law, or sqrt(R d) with the radius of curvature R and the maximum depth d.
     """
     fixed_radius = law[:, PATCH_AT]
     from_depth = (law[:, FRICTION_AT] == CONTENSOU) & ~(fixed_radius > 0.0)
@@ -135,16 +136,14 @@ def patch_radius(law: Array, radius: Array, gap: Array, points: Array) -> Array:
 
 
 def coulomb(limit: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the friction impulse of points, limited to circles of radius ``limit``.
+    """Return the Coulomb friction impulse of n contact points. Its magnitude is at most ``limit``.
 
     Args:
-        limit: greatest friction impulse mu p_n, N s, (n,).
-        mass: velocity of each point per unit impulse, a symmetric matrix with entries nn, tn, sn, tt, ts, ss, (n, 6).
-        u: velocity along both tangents, including the effect of ``p``, (n, 2).
-        p: current impulse along both tangents, (n, 2).
-
-    Returns:
-        The new impulse, (n, 2).
+        limit: maximum friction impulse mu p_n, N s, (n,).
+        mass: velocity of each contact point per unit impulse, (n, 6). The columns are the entries nn, tn, sn, tt, ts,
+            ss of a symmetric matrix, with the normal n and the tangents t and s.
+        u: velocity along both tangents with the current impulse ``p`` applied, m/s, (n, 2).
+        p: current friction impulse along both tangents, N s, (n, 2).
     """
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     u1, u2 = u[:, 0], u[:, 1]
@@ -179,7 +178,7 @@ def _on_circle(limit: Array, mass: Array, u: Array, p: Array) -> Array:
 
 
 def regularized(limit: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the impulse -g u of regularized friction with g = limit/max(|u|, speed). See :func:`coulomb`."""
+    """Return the impulse -g u of regularized friction, g = limit/max(|u|, speed). See :func:`coulomb`."""
     real = limit.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])
@@ -191,7 +190,7 @@ def regularized(limit: Array, speed: Array, mass: Array, u: Array, p: Array) -> 
 
 
 def patch_factors(table: Array, pressure: Array, slide: Array, rim: Array, real: np.dtype[np.floating]) -> Array:  # type: ignore[type-arg]
-    """Return the factors f and t of the friction of patches (gpusim/contact/patch.py), (n, 2).
+    """Return the factors f (force) and t (torque) of n contact patches, (n, 2). See gpusim/contact/patch.py.
 
     ``slide`` is the sliding speed, and ``rim`` is the speed of the patch's rim due to spin (m/s).
     """

@@ -1,4 +1,4 @@
-"""Newton's method for worlds with joints and few contacts, as part of the direct solver (contact_direct.py).
+"""Newton's method of the direct solver for worlds with joints and few contact points (see contact_direct.py).
 
 *Unknowns.* The unknowns are the impulses of all contact points, and the torque impulses of spinning and rolling
 friction. The columns of F are the wrenches of the unit impulses. The velocities u along the impulses depend on the
@@ -6,20 +6,21 @@ impulses p:
 
     u(p) = u(p_0) + (R + c) (p - p_0),     R = F^T (C M^-1 C^T - Y^T Z) F
 
-c contains the compliances. See contact_direct.py for C, Y and Z. u includes the biases, so u = 0 at a sticking point.
+c contains the compliances. See contact_direct.py for C, Y and Z. u includes the biases, so u is zero at a sticking
+contact point.
 
-*Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). A unit impulse
-changes the velocity along the direction of the impulse by k.
+*Conditions.* The impulses are a solution if they equal their projections (Alart and Curnier 1991). k is the velocity
+change per unit impulse, along the direction of this impulse.
 
     normal: p = max(0, p - u/k)          friction: p_t = projection of p_t - u_t/k on the disc |p_t| <= mu p_n
 
-*Newton's method* solves the piecewise smooth equations p - projection = 0. For sliding friction, x is the impulse p_t -
-u_t/k, and r is the radius of the disc. The friction rows of the Jacobian with respect to p are
+*Newton's method* solves the piecewise smooth equations p - projection = 0. For sliding friction, let x = p_t - u_t/k,
+and let r = mu p_n be the radius of the disc. The rows of the Jacobian for friction are
 
     I - r/|x| (I - d d^T) (I - (R + c)/k) - d mu e_n^T,     d = x/|x|.
 
-e_n selects the normal impulse. The solver halves each Newton step until the step brings the impulses nearer to their
-projections. If the method fails, the solver keeps the previous impulses and does sweeps.
+e_n selects the normal impulse. The solver halves each Newton step until the step decreases the distance between the
+impulses and their projections. If Newton's method fails, the solver restores the previous impulses and runs sweeps.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ RELEASED, HELD, SLIDING = range(3)
 
 
 def contact_numbers(m: Manifolds) -> Array:
-    """Return the number of unknowns of each manifold, (n,)."""
+    """Return the number of unknown impulses and torque impulses of each manifold, (n,)."""
     known = m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB
     numbers = 3 * m.points + (m.spinning > 0.0) + 2 * (m.rolling > 0.0)
     return np.where(known, numbers, MAX_CONDENSED + 1)
 
 
 def condensed_count(w: StepBuffers) -> Array:
-    """Return the number of unknowns of each world, (num_worlds,)."""
+    """Return the number of unknowns in each world (num_worlds,), or 0 for worlds without Newton's method."""
     total, joined = np.zeros(w.num_worlds, np.int64), np.zeros(w.num_worlds, bool)
     if w.touch is None or w.topology.swept.any():
         return total
@@ -76,7 +77,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield groups of manifolds. A group contains at most one manifold of each world."""
+    """Yield groups of manifolds, as a list and indices in this list. A group has at most one manifold per world."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -100,9 +101,9 @@ def at_once(w: StepBuffers) -> Array:
 
 @dataclass
 class Space:
-    """Unknowns of K worlds.
+    """Unknowns of K worlds, with N unknowns per world.
 
-    Each world has up to N unknowns. Worlds with fewer unknowns have entries of kind NONE at the end.
+    A world with fewer unknowns has entries of kind NONE at the end.
     """
 
     world: Array
@@ -133,12 +134,12 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return, for each tangential component, the index of the other component, (K, N)."""
+        """Return the index of the second tangent for each first tangent, and vice versa, (K, N)."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 
 def find_space(w: StepBuffers, worlds: Array) -> Space:
-    """Return the unknowns of the worlds in the mask ``worlds`` (num_worlds,), with their current values."""
+    """Return the unknowns and their current values for the worlds in the mask ``worlds``, (num_worlds,)."""
     world = np.flatnonzero(worlds)
     index = np.full(w.num_worlds, -1)
     index[world] = np.arange(world.size)
@@ -164,7 +165,7 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
 
 
 def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
-    """Return groups of unknowns: manifolds, indices of the unknowns, axis of the frame, and point (-1 for torques)."""
+    """Return groups of unknowns: manifolds, indices of the unknowns, axis of the frame, point (-1 for torques)."""
     out = []
     for k in range(POINTS):
         rows = np.flatnonzero(m.points > k)
@@ -205,7 +206,7 @@ def _enter(s: Space, m: Manifolds, slot: Array, first: Array, twist: Array) -> N
 
 
 def _find_response(w: StepBuffers, s: Space) -> None:
-    """Compute the velocities of all unknowns that a unit impulse of each unknown causes."""
+    """Compute the response matrix: the velocity along each unknown impulse per unit of each unknown impulse."""
     count = s.kind.shape[1]
     owner = np.full(s.kind.shape, -1)
     for n, (part, rows, slot) in enumerate(s.parts):
@@ -234,7 +235,7 @@ def _find_response(w: StepBuffers, s: Space) -> None:
 
 
 def _scale_torques(s: Space) -> None:
-    """Set ``scale`` of each torque to the reciprocal of its response (maximum of both tangential components)."""
+    """Set ``scale`` of each torque to 1 / response. Both tangents use the larger response of the two."""
     torque = (s.wrench[..., :3] == 0.0).all(axis=2) & (s.kind != NONE)
     diagonal = np.arange(s.kind.shape[1])
     diagonal_response = s.response[:, diagonal, diagonal]
@@ -244,7 +245,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Distances of the impulses from their projections (K, N), and the derivatives of these distances."""
+    """Differences between the impulses and their projections (K, N), and data for their derivatives."""
 
     missed: Array
     state: Array
@@ -255,12 +256,12 @@ class Projection:
 
     @property
     def square(self) -> Array:
-        """Return the squared distance of each world, (K,)."""
+        """Return the sum of the squared differences in each world, (K,)."""
         return np.add.accumulate(self.missed * self.missed, axis=1)[:, -1]
 
 
 def project(s: Space, impulse: Array, velocity: Array) -> Projection:
-    """Project impulses (K, N), for the velocities (K, N) along the impulses."""
+    """Compute the differences between impulses and their projections. ``velocity`` is along the impulses, (K, N)."""
     free = impulse - velocity * s.scale
     normal = s.kind == NORMAL
     pressed = max_(impulse, impulse.dtype.type(0))
@@ -281,9 +282,9 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the linear equations of Newton's method, (K, N, N + 1).
+    """Return the linear equations of a Newton step, (K, N, N + 1).
 
-    The matrix is the damped derivative of the distances. The last column contains the distances.
+    The first N columns are the damped Jacobian, and the last column is the difference from the projections.
     """
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
@@ -303,7 +304,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the equations by Gaussian elimination. Return the solutions (K, N)."""
+    """Solve the linear equations by Gaussian elimination, and return the Newton steps (K, N)."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):
@@ -329,7 +330,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
     Args:
         s: unknowns.
-        tolerance: distance from the projections below which the iteration ends, N s.
+        tolerance: the iteration ends if the distance from the projections is below this value, N s.
 
     Returns:
         A mask of the solved worlds, and the final distances from the projections (N s), each (K,).
@@ -361,7 +362,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, active: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply ``step`` in the worlds ``active``. Return a mask of the worlds whose error decreases, (K,)."""
+    """Apply the Newton step, halved until the error decreases. Return a mask of the worlds with a decrease, (K,)."""
     better, fraction = np.zeros_like(active), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * fraction, s.velocity - moved * fraction
@@ -376,13 +377,11 @@ def _search(s: Space, active: Array, step: Array, moved: Array, square: Array) -
 
 
 def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
-    """Solve the contacts of chosen worlds, and update the velocities of their bodies and joints.
-
-    ``worlds`` is a mask, (num_worlds,).
+    """Solve the contacts of the worlds in the mask ``worlds``, and update the velocities of bodies and joints.
 
     Returns:
         A mask of the solved worlds, the distances from the projections (N s), and the greatest normal impulses (N s),
-        each (num_worlds,). In all other worlds, the impulses do not change.
+        each (num_worlds,). In unsolved worlds, the impulses do not change.
     """
     solved, change, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
     if not worlds.any():

@@ -1,9 +1,9 @@
-"""Push-outs: position impulses that correct penetration during the drift. Push-outs do not change velocities.
+"""Push-outs: position impulses that correct penetration during the drift. They do not change velocities.
 
-The solver computes push-outs before it solves the velocities. q is the position impulse of a point. w is the relative
-normal speed that all position impulses together cause at the point. f is the speed of the point per unit impulse.
-``over`` is the penetration beyond the slop, and y is the compliance of the push-out. The solver finds q that fulfills
-two conditions, of which at least one is an equality:
+The solver computes push-outs before it solves the velocities. q is the position impulse of a contact point. w is the
+relative normal speed that all position impulses together cause at this point. f is the speed of the point per unit
+impulse. ``over`` is the penetration beyond the slop, and y is the compliance of the push-out. q satisfies a
+complementarity problem: both conditions hold, and at least one is an equality:
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0.
 
@@ -36,7 +36,7 @@ from gpusim.typing import Array
 
 
 def start_contacts(w: StepBuffers, follow: Callable[[StepBuffers, Array], None] | None = None) -> None:
-    """Set the biases of all rows, compute the push-outs, and warm start the contacts."""
+    """Set the biases of the contact rows, compute the push-outs, and warm start the contact impulses."""
     if w.touch is None:
         return
     contact_rows.set_bias(w)

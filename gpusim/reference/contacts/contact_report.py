@@ -1,6 +1,6 @@
-"""Contacts that users can read: points, forces and modes at the current time, and total forces on bodies and shapes.
+"""Contact data for users: points, forces and modes at the current time, and total forces on bodies and shapes.
 
-The forces are the impulses of the trial substep (stage forward), divided by the kick time.
+Stage forward runs a trial substep. The forces are the impulses of this substep, divided by the kick time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NORMAL_AT, _FRICTION_AT = 0, 2
 
 @dataclass(frozen=True)
 class ForwardContacts:
-    """Contacts after stage forward: the n manifolds that have contact points, sorted by world and pair index.
+    """Contacts after stage forward: n manifolds with contact points, sorted by world and pair index.
 
     :class:`gpusim.reference.contacts.manifolds.Manifolds` describes all arrays except the last three.
     """
@@ -57,7 +57,7 @@ PACKED = ("frame", "arm", "friction", "torque", "shear", "offset", "mass", "gamm
 
 
 def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]:
-    """Return the world and the index of every pair with contact points, each (n,), in ascending order."""
+    """Return the world (n,) and the pair index (n,) of each pair with contact points, in ascending order."""
     world, pair = np.nonzero((pair_points > 0) & (np.arange(pair_points.shape[1]) < pair_count[:, None]))
     return world, pair
 
@@ -66,23 +66,23 @@ def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]
 class Contacts:
     """Contact points at the current time, sorted by world and pair of shapes. Vectors are in the world frame.
 
-    Points with a positive gap do not touch: the mode is ``FLIGHT`` and the force is zero. A is the shape that was added
-    to the model first.
+    Points with a positive gap do not touch: their mode is ``FLIGHT``, and their force is zero. Of the two shapes, A is
+    the shape that was added to the model first. n is the number of contact points.
 
     Attributes:
         world: (n,) index of the world.
         shape_a, shape_b: (n,) indices of the shapes (``model.shapes``).
         body_a, body_b: (n,) indices of the shapes' bodies, -1 for the world.
-        point: (n, 3) midpoint of the gap between both surfaces, m.
+        point: (n, 3) midpoint between both surfaces, m.
         normal: (n, 3) unit normal from A to B.
         gap: (n,) distance along the normal, m, negative for penetration.
         force: (n, 3) force of A on B, N.
         normal_force: (n,) component of the force along the normal, N, never negative.
         friction_force: (n,) magnitude of the tangential component of the force, N.
-        mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A rolling contact also has the mode
-            STICKING.
-        torque: (n, 3) torque of rolling and spinning friction of A on B, N m. Each manifold has one torque.
-        pair: (n,) index of the point's manifold among the manifolds of all worlds.
+        mode: (n,) FLIGHT, SLIDING or STICKING from ``gpusim.contact.constants``. A rolling contact point sticks.
+        torque: (n, 3) torque of rolling and spinning friction of A on B, N m. All points of a manifold share one
+            torque.
+        pair: (n,) index of the manifold that contains the point. The index counts the manifolds of all worlds.
         rigid: (n,) True for rigid normal laws, False for soft normal laws.
     """
 
@@ -112,7 +112,7 @@ class Contacts:
         return np.asarray(self.mode != FLIGHT)
 
     def select(self, chosen: Array) -> Contacts:
-        """Return the chosen points. ``chosen`` is a mask (n,) or indices."""
+        """Return the contact points that ``chosen`` selects. ``chosen`` is a mask (n,) or an array of indices."""
         arrays = {f.name: getattr(self, f.name)[chosen] for f in fields(self) if f.name != "model"}
         return Contacts(model=self.model, **arrays)
 
@@ -126,12 +126,12 @@ class Contacts:
         return self.select((self.shape_a == index) | (self.shape_b == index))
 
     def labels(self) -> list[tuple[str, str]]:
-        """Return the labels of shapes A and B of every point."""
+        """Return the labels of shapes A and B for each contact point."""
         shapes = self.model.shapes
         return [(shapes[a].label, shapes[b].label) for a, b in zip(self.shape_a, self.shape_b, strict=True)]
 
     def mode_names(self) -> list[str]:
-        """Return ``"flight"``, ``"sliding"`` or ``"sticking"`` for every point."""
+        """Return the mode of each contact point: ``"flight"``, ``"sliding"`` or ``"sticking"``."""
         return [MODES[m] for m in self.mode]
 
 
@@ -139,7 +139,7 @@ def find_contacts(w: StepBuffers, trial: ForwardContacts | None) -> Contacts:
     """Return all contact points after stage forward.
 
     Args:
-        w: the work arrays after stage forward.
+        w: work arrays after stage forward.
         trial: contacts of the trial substep, or None for a model without pair capacity.
     """
     if trial is None:
@@ -191,7 +191,7 @@ def no_contacts(worlds: int) -> ForwardContacts:
 
 
 def keep_contacts(w: StepBuffers) -> ForwardContacts:
-    """Copy the contacts of a trial substep, before the NumPy backend restores the state."""
+    """Copy the contacts of a trial substep. The NumPy backend then restores the state."""
     c = w.contacts
     assert c is not None
     sweeps = {"sweep_change": c.sweep_change.copy(), "sweep_count": c.sweep_count.copy()}
@@ -204,7 +204,10 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 
 
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
-    """Return the greatest impulse change in each contact sweep (N s), (num_worlds, sweeps). Omitted sweeps have NaN."""
+    """Return the maximum impulse change in each contact sweep (N s), (num_worlds, sweeps).
+
+    It is NaN for skipped sweeps.
+    """
     if trial is None:
         trial = no_contacts(num_worlds)
     done = np.arange(trial.sweep_change.shape[1]) < trial.sweep_count[:, None]
@@ -212,15 +215,15 @@ def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
 
 
 def _from_frame(frame: Array, parts: Array) -> Array:
-    """Return world vectors (n, 3) from their components in frames (n, 3, 3).
+    """Transform n vectors from contact frames to the world frame, (n, 3).
 
-    The rows of a frame are the axes of the frame.
+    The rows of each frame (n, 3, 3) are its axes in the world frame.
     """
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 
 
 def _modes(w: StepBuffers, c: ForwardContacts, m: Array, k: Array, point: Array) -> Array:
-    """Return the modes of the points ``k`` of the manifolds ``m``, as in the kernels (contact_record.cuh)."""
+    """Return the modes of contact points ``k`` of manifolds ``m``. contact_record.cuh contains the same rule."""
     world, shape, impulse, mass = c.world[m], c.shape[m], c.impulse[m, k], c.mass[m, k, 0]
     law = w.pair_tables.law(shape[:, 0], shape[:, 1])
     yielding = np.where(law[:, _NORMAL_AT] > 0.0, 0.0, c.gamma[m, k] / np.where(mass > 0.0, mass, 1.0))
@@ -235,7 +238,7 @@ def _modes(w: StepBuffers, c: ForwardContacts, m: Array, k: Array, point: Array)
 
 
 def _slip_speed(w: StepBuffers, world: Array, shape: Array, normal: Array, point: Array) -> Array:
-    """Return the tangential speed (m/s) between the surfaces, (n,)."""
+    """Return the slip speed (m/s) between both surfaces at n contact points, (n,)."""
     velocity = []
     for side in (0, 1):
         body = w.model.contact.body[shape[:, side]]
@@ -248,12 +251,13 @@ def _slip_speed(w: StepBuffers, world: Array, shape: Array, normal: Array, point
 
 
 class ContactSums:
-    """Sums of contact forces on bodies and on shapes. The first axis of every array is the world.
+    """Sums of contact forces on bodies and shapes, in every world.
 
     Attributes:
-        body_force: (num_worlds, bodies + 1, 3) force of all contacts on each body, N. The last body is the world.
-        body_torque: (num_worlds, bodies + 1, 3) torque of all contacts about each body's center of mass, N m.
-        shape_force: (num_worlds, shapes, 3) force of all contacts on each shape, N.
+        body_force: (num_worlds, bodies + 1, 3) sum of the contact forces on each body, N. The last entry is the fixed
+            world.
+        body_torque: (num_worlds, bodies + 1, 3) sum of the contact torques about each body's center of mass, N m.
+        shape_force: (num_worlds, shapes, 3) sum of the contact forces on each shape, N.
         shape_points: (num_worlds, shapes) number of contact points with a nonzero force on each shape.
         points: (num_worlds,) number of contact points with a nonzero force.
         penetration: (num_worlds,) deepest penetration of rigid contacts, m, or 0 without penetration.

@@ -1,20 +1,20 @@
 """Constraint rows of contact manifolds.
 
-A contact point has three constraint rows along the axes of the manifold's frame: the normal n from A to B, and two
-tangents. A row is ``u + b + gamma p = 0`` or a friction law. u is the velocity of B's point relative to A's point. b is
-the bias, gamma the compliance, and p the impulse.
+A contact point has three constraint rows along the axes of the contact frame: the normal n from A to B, and two
+tangents. The normal row is ``u + b + gamma p = 0``. The tangential rows follow a friction law. u is the velocity of the
+point on B relative to the point on A. b is the bias, gamma the compliance, and p the impulse.
 
 The state stores velocities at half steps, so the rows extrapolate moment arms and normals by half a step, for example
 ``arm + h/(2 h_prev) (arm - arm_before)``.
 
-The bias of an open gap is ``gap/h``. With this bias, a landing body ends the substep on the surface. The compliance
-gamma of a touching point is a fraction of its response to an impulse. A load increases the penetration until the bias
-``-carried`` supports the load: carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop.
+The bias of an open gap is ``gap/h``. This bias makes a landing body end the substep on the surface. The compliance
+gamma of a touching point is a fraction of the point's velocity change per unit impulse. Under load, this compliance
+lets the surfaces sink into each other at the speed gamma p. As the penetration grows, the bias ``-carried`` compensates
+this speed: carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetration beyond the slop. Stage relax removes
+the compliance after the drift.
 
-Stage relax removes the compliance after the drift.
-
-A sticking point stores its slip along the tangents. In each substep, the solver corrects the fraction SLIP_SHARE of the
-slip, so resting contacts do not creep.
+A sticking point stores its slip (m) along the tangents. In each substep, the solver corrects the fraction SLIP_SHARE of
+the slip. This prevents creep of resting contacts.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SIDES = np.array([-1, 1])
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return the cross product over the last axis. The batch size does not change any bit of the result."""
+    """Return the cross product over the last axis. The result is bitwise independent of the batch size."""
     out = np.empty(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]
@@ -70,7 +70,7 @@ def dot(a: Array, b: Array) -> Array:
 
 
 def tangents(normal: Array) -> Array:
-    """Return both tangents (n, 2, 3) of unit normals (n, 3) (Duff et al. 2017)."""
+    """Return two tangents for each of n unit normals (n, 3), shape (n, 2, 3). Method of Duff et al. 2017."""
     x, y, z = normal[:, 0], normal[:, 1], normal[:, 2]
     one = normal.dtype.type(1)
     sign = np.where(z < 0.0, -one, one)
@@ -81,7 +81,7 @@ def tangents(normal: Array) -> Array:
 
 
 def prepare(w: StepBuffers) -> None:
-    """Set geometry, materials, masses and initial impulses. The initial impulses come from the previous substep."""
+    """Set the geometry, materials, masses and warm-start impulses of all manifolds."""
     w.touch = None if w.contacts is None else manifolds.gather(w)
     if w.touch is None:
         return
@@ -105,7 +105,7 @@ def prepare(w: StepBuffers) -> None:
 
 
 def anchors(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the vectors from the centers of mass to the points on A and B, world frame (m), (n, 4, 2, 3)."""
+    """Return the vectors from the centers of mass of A and B to the 4 contact points, world frame (m), (n, 4, 2, 3)."""
     stored = w.state.arrays["contact_anchor"][m.world, m.pair].reshape(-1, POINTS, 2, 3)
     rotation = w.rotation[m.world[:, None], m.body]
     rolls = w.model.contact.rolls[m.shape]
@@ -113,7 +113,7 @@ def anchors(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _arms_and_gaps(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
-    """Return the arms (n, 4, 2, 3) from both centers of mass to the middle of each gap, and the gaps (n, 4), in m."""
+    """Return the moment arms of contact points about both centers of mass (n, 4, 2, 3), and the gaps (n, 4), in m."""
     arms = anchors(w, m)
     center = w.state.arrays["position"][m.world[:, None], m.body]
     apart = (center[:, 1] - center[:, 0])[:, None] + (arms[:, :, 1] - arms[:, :, 0])
@@ -130,7 +130,7 @@ def _arms_and_gaps(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
 
 
 def _materials(w: StepBuffers, m: Manifolds) -> None:
-    """Set friction and restitution from the materials of both shapes, or from the material of the pair."""
+    """Set friction and restitution from the materials of both shapes, or from the material set for the pair."""
     a, b = w.pair_tables.surfaces(m.shape[:, 0], m.shape[:, 1])
     first, second, rule = w.pair_tables.rubbing_surfaces(a, b)
     for name, parameter in MATERIALS.items():
@@ -164,27 +164,27 @@ def _has_torque(m: Manifolds) -> Array:
 
 
 def to_frame(m: Manifolds, vector: Array) -> Array:
-    """Transform world vectors (n, 3) or (n, 4, 3) to the frame of their manifold."""
+    """Transform vectors (n, 3) or (n, 4, 3) from the world frame to the contact frame of their manifold."""
     return matvec(m.frame if vector.ndim == 2 else m.frame[:, None], vector)
 
 
 def from_frame(m: Manifolds, vector: Array) -> Array:
-    """Transform vectors (n, 3) or (n, 4, 3) from the frame of their manifold to the world frame."""
+    """Transform vectors (n, 3) or (n, 4, 3) from the contact frame of their manifold to the world frame."""
     axes = m.frame.swapaxes(-1, -2)
     return matvec(axes if vector.ndim == 2 else axes[:, None], vector)
 
 
 def _levers(m: Manifolds) -> None:
-    """Compute the wrench of a unit impulse along each axis of the frame, for each point."""
+    """Compute the wrench of a unit impulse along each axis of the contact frame, for each contact point."""
     axes = m.frame.swapaxes(-1, -2)[:, None]
     m.lever[:, :, :3] = axes
     m.lever[:, :, 3:] = cross(m.offset[:, :, None], m.frame[:, None]).swapaxes(-1, -2)
 
 
 def side_motions(m: Manifolds, wrench: Array) -> Array:
-    """Return the motions (n, ..., 2, 6) of both bodies due to wrenches (n, ..., 6).
+    """Return the twist changes (n, ..., 2, 6) of bodies A and B that impulse wrenches (n, ..., 6) cause.
 
-    The wrenches act on B, and the opposite wrenches act on A.
+    The wrenches act on B, and the opposite wrenches act on A. The first axis is the manifold.
     """
     more = (1,) * (wrench.ndim - 2)
     arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
@@ -196,9 +196,9 @@ def side_motions(m: Manifolds, wrench: Array) -> Array:
 
 
 def relative_motion(m: Manifolds, motion: Array) -> Array:
-    """Return the relative twist of B at the manifold's center, (n, ..., 6).
+    """Return the twist of B relative to A at the manifold's center, (n, ..., 6).
 
-    ``motion`` contains the motions of both bodies, (n, ..., 2, 6).
+    ``motion`` contains the twists of A and B, (n, ..., 2, 6).
     """
     arm = m.arm.reshape(-1, *(1,) * (motion.ndim - 3), 2, 3)
     at_middle = motion[..., :3] + cross(motion[..., 3:], arm)
@@ -208,15 +208,12 @@ def relative_motion(m: Manifolds, motion: Array) -> Array:
 
 
 def relative_twist(m: Manifolds, twist: Array) -> Array:
-    """Return the relative twist of B at the manifold's center, (n, 6).
-
-    ``twist`` contains the twists of all bodies, (num_worlds, bodies, 6).
-    """
+    """Return the twist of B relative to A at the manifold's center, (n, 6), from all twists (num_worlds, bodies, 6)."""
     return relative_motion(m, twist[m.world[:, None], m.body])
 
 
 def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
-    """Compute the response that each manifold has if its bodies have no joints."""
+    """Compute the response matrix of each manifold without the effect of joints."""
     units = np.broadcast_to(np.eye(6, dtype=w.real), (m.world.size, 6, 6))
     motion = side_motions(m, units)
     if split:
@@ -227,7 +224,7 @@ def free_response(w: StepBuffers, m: Manifolds, split: bool) -> None:
 
 
 def point_masses(m: Manifolds) -> None:
-    """Compute the velocity of each point per unit impulse along the axes of the frame, from the manifold's response."""
+    """Compute the velocity of each contact point per unit impulse, from the response matrix of its manifold."""
     m.moved[:] = np.matmul(m.response[:, None], m.lever)
     mass = np.matmul(m.lever.swapaxes(-1, -2), m.moved)
     for k, (i, j) in enumerate(((0, 0), (1, 0), (2, 0), (1, 1), (1, 2), (2, 2))):
@@ -235,10 +232,7 @@ def point_masses(m: Manifolds) -> None:
 
 
 def set_bias(w: StepBuffers) -> None:
-    """Set the biases, soft normal forces, impacts and friction parameters of all points.
-
-    Call ``set_bias`` after stage kick.
-    """
+    """Set the biases, soft normal forces, impacts and friction parameters of all contact points, after stage kick."""
     m = w.touch.all
     a, b = m.shape[:, 0], m.shape[:, 1]
     radius = w.pair_tables.radius(a, b)
@@ -256,12 +250,12 @@ def set_bias(w: StepBuffers) -> None:
 
 
 def velocity_at(twist: Array, offset: Array) -> Array:
-    """Return the velocity of B relative to A at offsets from the manifold's center."""
+    """Return the velocity of B relative to A at the positions ``offset``, measured from the manifold's center."""
     return cross(twist[..., 3:], offset) + twist[..., :3]
 
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
-    """Return the velocity changes of points due to rotation in the first half of the drift, (n, 3)."""
+    """Return the relative velocity changes of contact points due to rotation in the first half of the drift, (n, 3)."""
     rate_change = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
     rate_change = rate_change.astype(w.real)
     moved = cross(rate_change[m.world[:, None], m.body], m.arm + offset[:, None])
@@ -269,7 +263,7 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
 
 
 def _rotation_scale(w: StepBuffers, rates: Array) -> Array:
-    """Return the factor that reduces the half-step rotation term of fast bodies, (n,)."""
+    """Return the factor (0 to 1) that reduces the bias from rotation on fast bodies, (n,)."""
     squares = dot(rates, rates)
     angle = w.real.type(w.h * w.h / (ROTATION_LIMIT * ROTATION_LIMIT)) * max_(squares[:, 0], squares[:, 1])
     square, one = angle * angle, w.real.type(1)
@@ -334,20 +328,20 @@ def _set_bias_points(
 
 
 def _softness(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the compliance of each point before the drift, relative to the response of the point, (n,)."""
+    """Return the compliance of the contact rows before the drift, divided by the velocity per unit impulse, (n,)."""
     assert w.contacts is not None
     sweeps = FIRM_MANIFOLDS * w.config.iterations / np.minimum(w.contacts.touching[m.world], FIRM_MANIFOLDS)
     return np.where(m.articulated, SOFT_JOINED, 1.0 / np.maximum(sweeps * sweeps, SOFTEST)).astype(w.real)
 
 
 def _rest_speed(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the negative normal velocity (m/s) below which a point counts as moving, (n,)."""
+    """Return the negative normal velocity (m/s) below which a contact point counts as moving, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (-REST_WEIGHTS * w.h)
     return np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
 
 
 def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
-    """Return the speed (n,) (m/s) at which a load presses the surfaces together, due to the compliance."""
+    """Return the speed (m/s) at which the surfaces of n manifolds sink into each other under load, (n,)."""
     weight = np.linalg.norm(w.parameters["gravity"], axis=-1) * (PUSH_WEIGHTS * w.h)
     min_load = np.broadcast_to(weight, w.num_worlds)[m.world].astype(w.real)
     load = np.where(m.exists, m.mass[..., 0] * m.impulse[..., 0], w.real.type(0)).max(axis=1)
@@ -355,7 +349,7 @@ def _carried(w: StepBuffers, m: Manifolds, softness: Array) -> Array:
 
 
 def _continues(w: StepBuffers, m: Manifolds, k: int) -> Array:
-    """Return whether the state contains the moment arms of point k from the previous substep, (n,)."""
+    """Return whether the state contains the previous moment arms of contact point k, for n manifolds, (n,)."""
     continues = (w.state.arrays["contact_age"][m.world, m.pair, k] > 0) & (w.h_prev[m.world, 0] > 0.0)
     return np.zeros_like(continues) if w.scheme == "semi_implicit" else continues
 
@@ -377,7 +371,7 @@ def _soften(w: StepBuffers, m: Manifolds, soft: Array, radius: Array, before: Ar
 
 
 def slip(w: StepBuffers) -> None:
-    """Update the slip of sticking points, and store the moment arms for the next substep."""
+    """Update the slip of sticking contact points, and store the moment arms for the next substep."""
     if w.contacts is not None:
         w.contacts.arrays["substep"] += 1
     if w.touch is None:
@@ -408,7 +402,7 @@ def slip(w: StepBuffers) -> None:
 
 
 def store(w: StepBuffers) -> None:
-    """Store the impulses in the state."""
+    """Store the contact impulses and modes in the state."""
     if w.touch is None:
         return
     m, s = w.touch.all, w.state.arrays
@@ -421,16 +415,16 @@ def store(w: StepBuffers) -> None:
 
 
 def _keep(w: StepBuffers, name: str, values: Array) -> None:
-    """Write the values (n, 4, ...) of existing points to the state."""
+    """Write values (n, 4, ...) of contact points to the state array ``name``. Skip unused entries."""
     m, target = w.touch.all, w.state.arrays[name]
     has = m.exists.reshape(*m.exists.shape, *(1,) * (values.ndim - 2))
     target[m.world, m.pair] = np.where(has, values, target[m.world, m.pair])
 
 
 def rubbing_load(mass: Array, gamma: Array, normal: Array, soft: Array) -> Array:
-    """Return the normal impulse p_n (N s) of the friction limit mu p_n.
+    """Return the normal impulse p_n (N s) that enters the friction limit mu p_n.
 
-    ``mass`` is the velocity change of the contact point per unit of normal impulse (1/kg).
+    ``mass`` is the normal velocity of the contact point per unit normal impulse (1/kg).
     """
     one = mass.dtype.type(1)
     ratio = gamma / np.where(mass > 0.0, mass, one)
@@ -442,7 +436,7 @@ def _load(m: Manifolds) -> Array:
 
 
 def _modes(m: Manifolds) -> Array:
-    """Return the mode of every point, (n, 4): flight, sliding or sticking."""
+    """Return the mode of each contact point, (n, 4): flight, sliding or sticking."""
     load, rubs = _load(m), m.impulse[..., 1:]
     rubs = np.where(contact_tire.tires(m)[:, None, None], m.tire_shares[:, None] * rubs, rubs)
     rub = np.sqrt(rubs[..., 0] * rubs[..., 0] + rubs[..., 1] * rubs[..., 1])

@@ -1,13 +1,12 @@
-"""Sweeps over manifolds. A sweep solves the impulses of all points one after another (Gauss-Seidel).
+"""Sweeps over contact manifolds. A sweep solves the impulses of all contact points one after another (Gauss-Seidel).
 
-A sweep handles each manifold once. The sweep first computes the twist of B relative to A at the manifold's center. For
-each point, the sweep solves first the normal impulse, then the friction. At the end, the sweep solves the friction
-torques of the manifold.
+For each manifold, a sweep first computes the twist of B relative to A at the manifold's center. For each contact point,
+it solves first the normal impulse, then the friction. Last, it solves the friction torques of the manifold.
 
-The sweep solves all manifolds of a list (manifolds.py) from the same velocities. Two manifolds of one color never share
-a moving body. Manifolds of the overflow (without a color) may share a moving body. A body with n overflow manifolds is
-split into n parts, one for each manifold. The motion of the body is the mean of the motions of its parts
-(colored_solve.py). Stages solve and relax use the same sweeps. The sweeps skip converged worlds.
+A sweep solves all manifolds of a list (manifolds.py) from the same velocities. Each color has a list. Two manifolds of
+one color never share a moving body. Another list, the overflow, contains manifolds without a color, which may share a
+moving body. A body with n overflow manifolds is split into n parts, one for each manifold. The motion of the body is
+the mean of the motions of its parts (colored_solve.py). Stages solve and relax use the same sweeps.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sweep:
-    """Values that a sweep accumulates for n manifolds."""
+    """Intermediate results of a sweep over n manifolds."""
 
     twist: Array
     """(n, 6) twist of B relative to A at the center of the manifold."""
@@ -43,27 +42,24 @@ class Sweep:
     """(n,) greatest change of an impulse."""
 
     def note(self, change: Array) -> None:
-        """Update ``max_change`` with the impulse changes (n,) of the first n manifolds."""
+        """Update ``max_change`` with impulse changes (n,) of the first n manifolds."""
         max_change = self.max_change[: change.shape[0]]
         np.maximum(max_change, np.abs(change), out=max_change)
 
     def apply(self, m: Manifolds, wrench: Array) -> None:
-        """Add a wrench (n, 6) about the center of each manifold."""
+        """Apply an impulse wrench (n, 6) about the center of each manifold."""
         self.twist += np.matvec(m.response, wrench)  # type: ignore[call-overload, unused-ignore]
         self.wrench += wrench
 
 
 def start_sweep(m: Manifolds, velocity: Array) -> Sweep:
-    """Start a sweep at velocities (num_worlds, bodies, 6)."""
+    """Start a sweep from the twists ``velocity`` of all bodies, (num_worlds, bodies, 6)."""
     twist = contact_rows.relative_twist(m, velocity)
     return Sweep(twist, np.zeros_like(twist), np.zeros(m.world.size, twist.dtype))
 
 
 def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
-    """Apply impulse changes (n, 3) to point k of the first n manifolds.
-
-    The components are along the axes of the frame.
-    """
+    """Apply impulse changes (n, 3) to contact point k of the first n manifolds, in their contact frames."""
     s.twist[:n] += np.matvec(m.moved[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     s.wrench[:n] += np.matvec(m.lever[:n, k], change)  # type: ignore[call-overload, unused-ignore]
     for j in range(3):
@@ -71,12 +67,12 @@ def push_point(m: Manifolds, k: int, n: int, change: Array, s: Sweep) -> None:
 
 
 def point_velocity(m: Manifolds, k: int, n: int, s: Sweep) -> Array:
-    """Return the velocities of point k of the first n manifolds, along the axes of the frame, (n, 3)."""
+    """Return the velocities of contact point k of the first n manifolds, in their contact frames, (n, 3)."""
     return np.asarray(np.vecmat(s.twist[:n], m.lever[:n, k]))  # type: ignore[attr-defined, unused-ignore]
 
 
 def sweep_point(m: Manifolds, k: int, n: int, s: Sweep) -> None:
-    """Solve the normal impulse of point k of the first n manifolds, then the friction of this point."""
+    """Solve the normal impulse and then the friction of contact point k, in the first n manifolds."""
     mass, gamma, old = m.mass[:n, k], m.gamma[:n, k], m.impulse[:n, k]
     u = point_velocity(m, k, n, s) + m.bias[:n, k]
     u[:, :1] += m.floor[:n, k, :1] * old[:, :1]
@@ -117,7 +113,7 @@ def total_normal(m: Manifolds) -> Array:
 
 
 def rotational_response(m: Manifolds, axis: Array) -> Array:
-    """Return the angular velocity about an axis due to a unit angular impulse about this axis, (n,)."""
+    """Return the angular velocity about ``axis`` per unit angular impulse about ``axis``, (n,)."""
     return dot(axis, np.matvec(m.response[:, 3:, 3:], axis))  # type: ignore[call-overload, unused-ignore]
 
 
@@ -127,10 +123,7 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _apply_rotational_friction(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the frame.
-
-    The torque impulse is at most ``arm`` times ``load``.
-    """
+    """Apply dry friction against rotation about one axis of the contact frame, at most ``arm * load``."""
     about, limit = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / rotational_response(m, about), -limit, limit)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -151,10 +144,7 @@ def sweep_tire(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_torques(m: Manifolds, s: Sweep) -> None:
-    """Solve spinning friction about the normal, then rolling friction about the tangents.
-
-    The friction law limits the magnitude of the rolling torque vector.
-    """
+    """Solve spinning friction about the normal, then rolling friction about both tangents together."""
     load, frame, spinning, rolling = total_normal(m), m.frame, m.spinning, m.rolling
     if (spinning > 0.0).any():
         _apply_rotational_friction(m, 0, spinning, load, s)
@@ -174,10 +164,7 @@ def sweep_torques(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_patch(m: Manifolds, s: Sweep) -> None:
-    """Solve the friction of a patch against sliding and spinning (gpusim/contact/patch.py).
-
-    The patch sticks if its speed is below PATCH_STICK.
-    """
+    """Solve the friction of contact patches against sliding and spinning (gpusim/contact/patch.py)."""
     dtype, frame, shear, patch = m.impulse.dtype, m.frame, m.shear, m.patch
     real = dtype.type
     load = m.friction * total_normal(m)
@@ -211,7 +198,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """Solve all points one after another, in several passes. Then solve patch friction and friction torques."""
+    """Solve all contact points of each manifold ``passes`` times. Then solve patch friction and friction torques."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):
@@ -246,7 +233,7 @@ def _some(m: Manifolds, mask: Array, s: Sweep, solve: Callable[[Manifolds, Sweep
 
 
 def move_sides(m: Manifolds, wrench: Array, velocity: Array, shared: bool) -> None:
-    """Apply wrenches (n, 6) to the velocities (num_worlds, bodies, 6) of both bodies."""
+    """Apply n impulse wrenches (n, 6) to both bodies, and update the twists ``velocity`` (num_worlds, bodies, 6)."""
     motion = contact_rows.side_motions(m, wrench)
     world, pair = np.broadcast_to(m.world[:, None], m.body.shape), np.broadcast_to(m.pair[:, None], m.body.shape)
     if not shared:
@@ -266,15 +253,14 @@ def sweep_list(m: Manifolds, velocity: Array, shared: bool) -> Sweep:
 
 
 def greatest_load(m: Manifolds) -> Array:
-    """Return the greatest normal impulse of each manifold (N s), (n,)."""
+    """Return the maximum normal impulse of each manifold (N s), (n,)."""
     return np.asarray(np.max(np.where(m.exists, m.impulse[..., 0], m.impulse.dtype.type(0)), axis=1))
 
 
 def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
-    """Sweep once over all lists, in the worlds of the mask ``live``.
+    """Sweep once over all lists of manifolds, in the worlds of the mask ``live``.
 
-    Returns:
-        The greatest change of an impulse, and the greatest normal impulse (N s), each (num_worlds,).
+    Return the maximum impulse change and the maximum normal impulse (N s), (num_worlds,) each.
     """
     change, load = np.zeros(w.num_worlds, w.real), np.zeros(w.num_worlds, w.real)
     for k, part in enumerate(w.touch.lists):
@@ -291,7 +277,7 @@ def sweep_lists(w: StepBuffers, live: Array) -> tuple[Array, Array]:
 
 
 def warm_wrench(m: Manifolds) -> Array:
-    """Return the total wrench of each manifold's current impulses, (n, 6)."""
+    """Return the wrench of the current impulses of each manifold, (n, 6)."""
     wrench = np.zeros((m.world.size, 6), m.impulse.dtype)
     for k in range(int(m.points.max())):
         push = np.matvec(m.lever[:, k], m.impulse[:, k])  # type: ignore[call-overload, unused-ignore]

@@ -1,17 +1,17 @@
-"""Friction of tires by the brush model (Pacejka 2012): slip deflects the bristles of the tread until they slide.
+"""Friction of tires by the brush model (Pacejka 2012). Slip deflects the bristles of the tread until they slide.
 
-The tangents of a tire's manifold follow the wheel: ``e1 = axle x n`` points ahead, and ``e2 = n x e1`` points across.
-Vectors with two components have the axes e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R - depth/2)
-is the rolling speed of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force, and mu is
-the friction coefficient.
+The tangents of a tire's manifold follow the wheel: ``e1 = axle x n`` points ahead, and ``e2 = n x e1`` points sideways.
+All vectors below have two components, along e1 and e2. v is the slip velocity of B relative to A. V = |spin| (R -
+depth/2) is the rolling speed of the wheel. l is the relaxation length, C is the slip stiffness, N is the normal force,
+and mu is the friction coefficient.
 
 *Bristles* (``prepare``). The contact point stores the deflection s of the bristles in the wheel's frame. Deflected
-bristles roll out of the patch, and slip deflects new bristles: ``s' = v - V s/l`` (section 7.2). In a drift with the
-slip velocity v+, s changes as follows:
+bristles roll out of the contact patch, and slip deflects new bristles: ``s' = v - V s/l`` (section 7.2). A drift of h
+seconds with the slip velocity v+ changes s as follows:
 
     s -> E s + g v+,   E = exp(-a),   g = h (1 - E)/a,   a = h V/l.
 
-The impulse follows from the deflection e at the center of the kick time. v- is the slip velocity before the kick, and
+The friction impulse depends on the deflection e in the middle of the kick. v- is the slip velocity before the kick, and
 tau is the time constant of a damper:
 
     e = s + g/(1 + E) (v+ - v-) + tau (v+ - V s/l),   tau = TIRE_DAMPING/(1 + TIRE_FADE V TIRE_DAMPING/l)^2.
@@ -21,14 +21,14 @@ tau is the time constant of a damper:
     F = -C e/l (1 - theta + theta^2/3)  below  theta = |C e/(l r)|/(3 mu N) = 1,   |F/r| = mu N beyond.
 
 The force is F = -G C e/l with one unknown factor G. G depends on the velocity after the impulse, so the sweep solves
-for G. theta is approximately theta_0/(1 + beta G), where theta_0 is theta for G = 0. theta = 1 - z, and z solves the
-cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits the deflection s, so that
-theta is at most 1.
+for G. Let theta_0 be theta for G = 0. The solver approximates theta by theta_0/(1 + beta G). Then theta = 1 - z, and z
+solves the cubic equation z + (beta/3) z^3 = 1 + beta/3 - theta_0. After the drift, ``deflect`` limits s so that theta
+is at most 1.
 
-*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2. The torque of rolling
-resistance is at most f R N with the coefficient f. The model of the tread is a row of radial springs over the width b,
-with the total stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about e1.
-If M exceeds N b/6, one edge lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
+*Torques* (``sweep_tire`` of contact_solve.py). Rolling resistance is dry friction about e2, with a torque of at most f
+R N. f is the coefficient of rolling resistance. To model camber, the tread is a line of radial springs over the width
+b, with the total stiffness k. gamma is the sine of the camber angle. Camber causes the torque M = k b^2 gamma/12 about
+e1. If M exceeds N b/6, one edge of the tread lifts, and the torque is N b (1/2 - sqrt(N b/(6 M))/3).
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ SLIP_AT, LENGTH_AT, ELLIPSE_AT = (
 
 
 def tires(m: Manifolds) -> Array:
-    """Return True for the manifolds of tires, (n,)."""
+    """Return a mask of the manifolds with a tire law, (n,)."""
     return np.asarray(m.law[:, CODES["LAW_AT_FRICTION"]] == TIRE)
 
 
 def _wheels(w: StepBuffers, shape: Array) -> Array:
-    """Return the index (0 or 1) of the wheel in each pair of shapes (n, 2), (n,)."""
+    """Return which shape of each pair is the wheel: 0 for A, 1 for B, (n,). ``shape`` is (n, 2)."""
     return (w.model.contact.kind[shape[:, 1]] == shape_type("wheel").number).astype(np.int64)
 
 
@@ -72,7 +72,7 @@ def _axles(w: StepBuffers, m: Manifolds, at: Array) -> tuple[Array, Array, Array
 
 
 def rotate_frames(w: StepBuffers, m: Manifolds) -> None:
-    """Set the tangents of tire manifolds to the directions ahead and across of the wheel."""
+    """Set the tangents of tire manifolds to the forward and sideways directions of the wheel."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -85,7 +85,7 @@ def rotate_frames(w: StepBuffers, m: Manifolds) -> None:
 
 
 def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
-    """Set the arrays of bristles and camber torque. ``before``: relative twists before stage kick, (n, 6)."""
+    """Set the arrays for bristles and camber torque. ``before`` contains relative twists before stage kick, (n, 6)."""
     at = np.flatnonzero(tires(m))
     if not at.size:
         return
@@ -121,10 +121,7 @@ def prepare(w: StepBuffers, m: Manifolds, before: Array) -> None:
 
 
 def brush(m: Manifolds, at: Array | slice, limit: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the tire friction impulse of the manifolds with the indices ``at``.
-
-    For the arguments, see ``coulomb`` in contact_laws.py.
-    """
+    """Return the tire friction impulse of manifolds ``at``. For the arguments, see ``coulomb`` in contact_laws.py."""
     known, slope, stiffness = m.tire_known[at], m.tire_slope[at], m.tire_stiffness[at]
     real = limit.dtype.type
     one, third = real(1), real(1.0 / 3.0)
@@ -173,13 +170,13 @@ def _friction_factor(theta: Array, b: Array) -> Array:
 
 
 def deflect(m: Manifolds, slip: Array, deflection: Array, limit: Array) -> Array:
-    """Return the deflections of the bristles after the drift (m), (n, 2).
+    """Return the bristle deflections of n manifolds after the drift (m), (n, 2).
 
     Args:
         m: manifolds of tires.
         slip: velocity along the tangents in the drift, (n, 2).
         deflection: deflections before the drift, m, (n, 2).
-        limit: greatest friction impulse mu p_n, N s, (n,).
+        limit: maximum friction impulse mu p_n, N s, (n,).
     """
     real = limit.dtype.type
     moved = m.tire_kept * deflection + m.tire_gain * slip
@@ -196,7 +193,7 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
     Args:
         m: manifolds of tires.
         load: sum of the normal impulses, (n,).
-        rate: angular velocity about ``e1``, including the effect of ``old``, rad/s, (n,).
+        rate: angular velocity about ``e1`` with the current impulse ``old`` applied, rad/s, (n,).
         response: change of ``rate`` per unit of torque impulse, (n,).
         old: the current torque impulse, N m s.
     """
@@ -210,5 +207,5 @@ def camber_torque(m: Manifolds, load: Array, rate: Array, response: Array, old: 
 
 
 def tire_pairs(w: StepBuffers, pair: Array) -> Array:
-    """Return True for pairs of shapes (n, 2) whose law is a tire law, (n,)."""
+    """Return a mask of the shape pairs (n, 2) with a tire law, (n,)."""
     return np.asarray(w.pair_tables.law(pair[:, 0], pair[:, 1])[:, CODES["LAW_AT_FRICTION"]] == TIRE)

@@ -1,7 +1,7 @@
 """Contact manifolds of a substep, as flat arrays over all worlds. The arrays have the order of the sweeps.
 
-A sweep solves the manifolds of one *list* together: first the overflow (manifolds without a color) of all worlds, then
-one color after another.
+A sweep solves all manifolds of one *list* together. The first list is the overflow (manifolds without a color) of all
+worlds. Each color has one further list.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from gpusim.typing import Array
 
 @dataclass
 class Manifolds:
-    """Arrays (n, ...) over n manifolds, or (n, 4, ...) over their points.
+    """Arrays over n manifolds (n, ...), or over their contact points (n, 4, ...).
 
     The axes of a manifold's frame are the normal and two tangents. Wrenches (force, torque) are about the center of the
-    manifold. Impulses act from A on B, along the axes of the frame. Velocities are velocities of B relative to A.
+    manifold. Impulses are impulses of A on B, in the manifold's frame. Velocities are velocities of B relative to A.
     """
 
     world: Array
@@ -130,12 +130,12 @@ class Manifolds:
 
     @property
     def exists(self) -> Array:
-        """Return a mask of the points that exist, (n, 4)."""
+        """Return a mask of the contact points in use, (n, 4)."""
         return np.arange(POINTS) < self.points[:, None]
 
     @property
     def soft(self) -> Array:
-        """Return a mask of the manifolds whose normal force follows a soft law, (n,)."""
+        """Return a mask of the manifolds with a soft normal law, (n,)."""
         return self.law[:, 0] > 0.0
 
     def part(self, where: slice | Array) -> Manifolds:
@@ -175,14 +175,14 @@ class ContactRows:
     """Saved solution of the sweeps (:meth:`keep`)."""
 
     def keep(self, worlds: Array) -> None:
-        """Save the solution of the manifolds of chosen worlds. ``worlds`` is a mask, (num_worlds,)."""
+        """Save the contact impulses of the worlds in the mask ``worlds``, (num_worlds,)."""
         mask = worlds[self.all.world]
         for name in SOLVED:
             array = getattr(self.all, name)
             self.saved.setdefault(name, array.copy())[mask] = array[mask]
 
     def restore(self, worlds: Array) -> None:
-        """Restore the saved solution of chosen worlds."""
+        """Restore the saved contact impulses of the worlds in the mask ``worlds``."""
         mask = worlds[self.all.world]
         for name in SOLVED:
             getattr(self.all, name)[mask] = self.saved[name][mask]
@@ -231,7 +231,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
 
 
 def _sweep_keys(color: Array, world: Array, max_colors: int) -> Array:
-    """Return keys that sort the manifolds into the order of the sweeps."""
+    """Return sort keys that put the manifolds into the order of the sweeps."""
     key = color.astype(np.int64)
     articulated = np.flatnonzero(color == ARTICULATED)
     number = np.arange(articulated.size) - np.searchsorted(world[articulated], world[articulated])

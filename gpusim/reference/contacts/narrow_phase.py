@@ -1,7 +1,7 @@
 """Stage narrow_phase: find the contact points of close pairs, and match them with the points of the previous step.
 
-A new point gets the impulse, slip and moment arms of the previous point with the same pair and feature. With this data,
-the solver warm starts, and resting contacts do not creep.
+A new contact point gets the impulse, slip and moment arms of the previous point with the same shape pair and feature
+number. The solver uses these values to warm start and to prevent creep of resting contacts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 
 def keep_pairs(w: StepBuffers) -> None:
-    """Save the pairs of the previous step."""
+    """Save the pairs and contact points of the previous step."""
     c, state = w.contacts, w.state.arrays
     assert c is not None
     c.before_count[:] = state["pair_count"]
@@ -65,7 +65,7 @@ def find_manifolds(w: StepBuffers) -> None:
 
 
 class NarrowPhaseResult:
-    """Result of the narrow phase for a list of pairs."""
+    """Contact points that the narrow phase found for a list of pairs."""
 
     def __init__(self, pairs: int) -> None:
         self.count = np.zeros(pairs, np.int32)
@@ -76,18 +76,18 @@ class NarrowPhaseResult:
 
     @property
     def arrays(self) -> tuple[Array, ...]:
-        """Return the arrays that find_all_manifolds writes."""
+        """Return the output arrays of ``find_all_manifolds``."""
         return (self.count, self.normal, self.points[0], self.points[1], self.feature)
 
     def take(self, source: Array) -> None:
-        """Reorder the manifolds: pair i gets the manifold of pair ``source[i]``."""
+        """Reorder the manifolds: entry i becomes the manifold of entry ``source[i]``."""
         self.count, self.normal, self.feature = self.count[source], self.normal[source], self.feature[source]
         self.points = self.points[:, source]
 
     def keep_anchors(self, w: StepBuffers, world: Array, shape: Array, side: int) -> None:
-        """Store the points relative to the body's center of mass.
+        """Store the contact points relative to the body's center of mass.
 
-        The vectors are in body axes, or in world axes for rolling surfaces.
+        The vectors are in the body frame, or in the world frame for rolling surfaces.
         """
         shapes = w.model.contact
         b = shapes.body[shape]
@@ -97,9 +97,9 @@ class NarrowPhaseResult:
 
 
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
-    """Return the index of each pair in the list of the last step, or -1.
+    """Return the index of each pair in the pair list of the last step, or -1 for a new pair.
 
-    If a pair occurs several times, match the new and old entries of the pair in order.
+    If a pair has several entries, match its new and old entries in order.
     """
     old_world, old_slot = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
@@ -116,10 +116,7 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
 
 
 def _match_manifolds(c: ContactWork, new: NarrowPhaseResult, world: Array, pair: Array, old: Array) -> Array:
-    """Match each previous manifold with a new manifold of the same pair.
-
-    Return the indices of the new manifolds, (n,).
-    """
+    """Match previous manifolds with new manifolds of the same pair. Return the index of the new manifold, (n,)."""
     source = np.arange(world.size)
     for first, count in runs(world, pair):
         if count == 1:
@@ -143,7 +140,7 @@ def _match_manifolds(c: ContactWork, new: NarrowPhaseResult, world: Array, pair:
 
 
 def match_pairs(w: StepBuffers, c: ContactWork, world: Array, slot: Array, old: Array, normal: Array) -> None:
-    """For pairs with contact points, copy the data of the previous step. Store the changes of the normals."""
+    """Copy the pair data of the previous step to matching pairs, and store the changes of the contact normals."""
     state, at = w.state.arrays, (world, slot)
     matched = ((old >= 0) & (c.before_pair_points[world, old] > 0))[:, None]
     c.pair_bend[at] = np.where(matched, normal - c.before_pair_normal[world, old], 0.0)
@@ -153,7 +150,7 @@ def match_pairs(w: StepBuffers, c: ContactWork, world: Array, slot: Array, old: 
 
 
 def match_points(w: StepBuffers, c: ContactWork, at: tuple[Array, Array, Array], old: Array) -> None:
-    """Copy data of contact points from matching points of the previous step."""
+    """Copy the data of matching contact points from the previous step."""
     state, world = w.state.arrays, at[0]
     existed = (np.arange(POINTS) < c.before_pair_points[world, old][:, None]) & (old >= 0)[:, None]
     same = existed & (c.before_contact_feature[world, old] == state["contact_feature"][at][:, None])
@@ -179,7 +176,7 @@ def _nearest(
     existed: Array,
     same: Array,
 ) -> Array:
-    """Return a mask (n, 4) that marks, for each of n points on rolling surfaces, the nearest previous point."""
+    """Return a mask (n, 4) of the nearest previous contact point, for each of n points on rolling surfaces."""
     world, slot, k = at
     arm = w.state.arrays["contact_anchor"][world, slot].reshape(-1, POINTS, 1, 2, 3)
     before = c.arrays["before_contact_arm"][world, old].reshape(-1, 1, POINTS, 2, 3).astype(float)

@@ -1,12 +1,10 @@
 """Contacts at the seams of tiles. Tiles are shapes of one body that together form one surface (compiler/seams.py).
 
-The narrow phase treats each pair of shapes separately, so it also creates contacts on edges and side faces that a
-neighbor tile covers. ``judge`` marks contacts on covered edges and faces after the narrow phase, and ``drop`` removes
-the marked contacts.
+The narrow phase handles each pair of shapes separately. It therefore also creates contact points on edges and side
+faces that a neighbor tile covers. ``judge`` marks these contact points, and ``drop`` removes them.
 
-*Shared contacts.* With a soft law, duplicate points would double the force. If a point touches two tiles, ``judge``
-marks the point for removal from one tile. ``judge`` ignores a manifold of the neighbor tile if other tiles cover the
-points of this manifold.
+*Shared contacts.* With a soft contact law, duplicate contact points would double the force. If a point touches two
+tiles, ``judge`` marks the point for removal from one of them.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ _POINT_NAMES = (
 
 
 def judge(w: StepBuffers) -> None:
-    """Fill pair_seam with bits that mark the contact points to remove and the normals to replace."""
+    """Mark the contact points to remove and the normals to replace, as bits in ``pair_seam``."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     seams = w.model.contact.seams
@@ -64,7 +62,7 @@ def judge(w: StepBuffers) -> None:
 
 
 def _manifolds_by_pair(pair_shapes: Array, pair_points: Array) -> dict[tuple[int, int], list[int]]:
-    """Return, for every pair of shapes, the indices of its manifolds with points, in ascending order."""
+    """Return the indices of the manifolds with contact points for each shape pair, in ascending order."""
     found: dict[tuple[int, int], list[int]] = {}
     for m, (a, b) in enumerate(pair_shapes):
         if pair_points[m]:
@@ -73,7 +71,7 @@ def _manifolds_by_pair(pair_shapes: Array, pair_points: Array) -> dict[tuple[int
 
 
 def drop(w: StepBuffers) -> None:
-    """Remove the contact points and replace the normals that pair_seam marks."""
+    """Remove the contact points and replace the normals that ``judge`` marked in ``pair_seam``."""
     c, s = w.contacts, w.state.arrays
     assert c is not None
     for world, m in np.argwhere(c.pair_seam):
@@ -96,7 +94,7 @@ def drop(w: StepBuffers) -> None:
 
 
 def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
-    """Return the result of the seam check for points (n, 3) of a tile, in the body's frame."""
+    """Check contact points (n, 3) of a tile, body frame. Return SEAM_KEPT, SEAM_CORRECTED or SEAM_DROPPED."""
     face = face_normal(w, tile, points, normal)
     lean = normal - face
     sine = float(np.linalg.norm(lean))
@@ -111,7 +109,7 @@ def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
 
 
 def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Array:
-    """Return the face normal of a tile at points (n, 3) that is nearest to ``normal``, in the body's frame."""
+    """Return the tile's face normal nearest to ``normal``, at contact points (n, 3). Vectors are in the body frame."""
     t, shape = w.model.contact, _shape(w, tile)
     rotation = t.rotation[tile].reshape(3, 3)
     if isinstance(shape, HalfSpace):
@@ -123,7 +121,7 @@ def face_normal(w: StepBuffers, tile: int, points: Array, normal: Array) -> Arra
 
 
 def _transfer_tire_state(w: StepBuffers, c: ContactWork) -> None:
-    """Transfer the bristle deflections and impulses of tires that have moved from one tile to another."""
+    """Transfer bristle deflections and impulses to the next tile when a tire crosses a seam."""
     s, contact = w.state.arrays, w.model.contact
     world, slot = np.nonzero(np.arange(c.num_pairs) < s["pair_count"][:, None])
     if not world.size:
@@ -148,7 +146,7 @@ def _transfer_tire_state(w: StepBuffers, c: ContactWork) -> None:
 
 
 class _View:
-    """Manifolds of one world. ``by_pair`` contains the manifolds of each pair of shapes."""
+    """Contact manifolds of one world. ``by_pair`` lists the manifold indices of each shape pair."""
 
     def __init__(self, w: StepBuffers, world: int, by_pair: dict[tuple[int, int], list[int]]) -> None:
         self.w, self.world, self.by_pair = w, world, by_pair
@@ -156,11 +154,11 @@ class _View:
         self.anchor = w.state.arrays["contact_anchor"][world]
 
     def points(self, m: int, side: int) -> Array:
-        """Return the points of manifold m on shape A (side 0) or B (side 1), in the body's frame, (n, 3)."""
+        """Return the contact points of manifold m on shape A (side 0) or B (side 1), in the body frame, (n, 3)."""
         return np.asarray(self.anchor[m, : self.s["pair_points"][m], 3 * side : 3 * side + 3])
 
     def normal(self, m: int, side: int) -> Array:
-        """Return the outward normal of shape A (side 0) or B (side 1), in the frame of the shape's body."""
+        """Return the contact normal of manifold m in the body frame, pointing out of shape A (side 0) or B (side 1)."""
         body = self.w.model.contact.body[self.s["pair_shapes"][m, side]]
         n = self.w.rotation[self.world, body].T @ self.s["pair_normal"][m]
         return np.asarray(n if side == 0 else -n)
@@ -173,11 +171,11 @@ class _View:
         return np.asarray(n if side == 0 else -n)
 
     def verdict(self, m: int, side: int) -> int:
-        """Return the result of the seam check for manifold m. The tile is shape A (side 0) or B (side 1)."""
+        """Run the seam check :func:`verdict` for manifold m. The tile is shape A (side 0) or B (side 1)."""
         return verdict(self.w, int(self.s["pair_shapes"][m, side]), self.points(m, side), self.normal(m, side))
 
     def marks(self, m: int, side: int) -> int:
-        """Return bits that mark the points to remove and the normal to replace in manifold m."""
+        """Return the bits of ``pair_seam`` for manifold m: contact points to remove and normal to replace."""
         pair = self.s["pair_shapes"][m]
         tile, other = int(pair[side]), int(pair[1 - side])
         neighbors = self.w.model.contact.seams[tile]
@@ -189,7 +187,7 @@ class _View:
         return int(np.bitwise_or.reduce([found << side, *(self.shared(m, side, *each) for each in near)]))
 
     def rises_steeply(self, m: int, side: int, k: int, at: int) -> bool:
-        """Return whether the tile rises by more than 45 degrees above the contact plane of manifold k."""
+        """Return whether the tile of manifold m rises by more than 45 degrees above the contact plane of manifold k."""
         tile, x, n = int(self.s["pair_shapes"][m, side]), self.points(m, side)[0], self.normal(k, at)
         look = SEAM_LOOK * self.w.model.contact.seam_reach[tile]
         height = max(float((self.points(k, at)[0] - x) @ n), 0.0) + _DIAGONAL * look
@@ -197,7 +195,7 @@ class _View:
         return any(_is_near(self.w, tile, x_near, SEAM_FACE * look) for x_near in around)
 
     def shared(self, m: int, side: int, n: int, k: int, at: int) -> int:
-        """Return bits that mark the points of manifold m that manifold k also contains."""
+        """Return one bit for each contact point of manifold m that duplicates a point of manifold k."""
         w, shapes, t = self.w, self.s["pair_shapes"], self.w.model.contact
         laws = w.pair_tables.law(shapes[[m, k], 0], shapes[[m, k], 1])
         if not laws[0, 0] > 0.0 or np.any(laws[0] != laws[1]):
@@ -218,7 +216,7 @@ def _ordered(a: int, b: int) -> tuple[int, int]:
 
 
 def _covered(w: StepBuffers, tile: int, x: Array, n: Array) -> bool:
-    """Return whether neighbors of a tile cover the point x with the outward normal n."""
+    """Return whether neighbor tiles cover point x of a tile. n is the outward normal at x."""
     t = w.model.contact
     tolerance = t.seam_reach
     near = [(i, min(tolerance[tile], tolerance[i])) for i in t.seams[tile]]
@@ -232,7 +230,7 @@ def _covered(w: StepBuffers, tile: int, x: Array, n: Array) -> bool:
 
 
 def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
-    """Return eight directions perpendicular to a normal, (8, 3)."""
+    """Return eight unit vectors perpendicular to ``normal``, (8, 3)."""
     rotation = w.model.contact.rotation[tile].reshape(3, 3)
     n = rotation.T @ normal
     e = np.cross(n, np.eye(3)[int(np.argmin(np.abs(n)))])
@@ -244,7 +242,7 @@ def _around(w: StepBuffers, tile: int, normal: Array) -> Array:
 
 
 def _is_near(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
-    """Return whether the distance between a point and a tile is at most ``space`` (m)."""
+    """Return whether point ``x`` is within ``space`` (m) of a tile."""
     t, shape = w.model.contact, _shape(w, tile)
     y = t.rotation[tile].reshape(3, 3).T @ (x - t.center[tile])
     if isinstance(shape, HalfSpace):
@@ -257,7 +255,7 @@ def _is_near(w: StepBuffers, tile: int, x: Array, space: float) -> bool:
 
 
 def _rises(w: StepBuffers, tile: int, x: Array, n: Array, space: float) -> bool:
-    """Return whether a tile extends above the plane that goes through x and has the normal n."""
+    """Return whether a tile extends above the plane through point x with normal n."""
     t, shape = w.model.contact, _shape(w, tile)
     rotation = t.rotation[tile].reshape(3, 3)
     y, out = rotation.T @ (x - t.center[tile]), rotation.T @ n
@@ -278,7 +276,7 @@ def _shape(w: StepBuffers, tile: int) -> HalfSpace | HeightField | Polytope:
 
 
 def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
-    """Return a point's grid position, in multiples of the spacing, and the cell (column, row) of the point."""
+    """Return the grid coordinates of point y in multiples of the spacing, and its cell (column, row)."""
     last = np.array(shape.heights.shape[::-1]) - 1
     at = np.clip(y[:2] / shape.size[2:4] + 0.5 * last, 0.0, last)
     return at, np.minimum(at.astype(int), last - 1)
@@ -297,7 +295,7 @@ def _height(shape: HeightField, y: Array) -> float:
 
 
 def _slope(shape: HeightField, y: Array) -> Array:
-    """Return the normal of the triangle below a point."""
+    """Return the normal of the height field's triangle at point y."""
     at, (column, row) = _cell(shape, y)
     h, upper = shape.heights, at[1] - row > at[0] - column
     low, high = h[row, column : column + 2], h[row + 1, column : column + 2]
@@ -308,7 +306,7 @@ def _slope(shape: HeightField, y: Array) -> Array:
 
 
 def _corners_around(shape: HeightField, y: Array, space: float) -> Array:
-    """Return the corners of all triangles within a horizontal distance of ``space`` from a point, (n, 3)."""
+    """Return the corners of all triangles within the horizontal distance ``space`` of point y, (n, 3)."""
     spacing = shape.size[2:4]
     last = np.array(shape.heights.shape[::-1]) - 1
     at, _ = _cell(shape, y)

@@ -1,9 +1,9 @@
 """Nonsmooth nonlinear conjugate gradients between sweeps (Silcowitz-Hansen, Niebe and Erleben 2010).
 
-The change of the impulses in a sweep is a gradient g. Between two sweeps, the impulses p step along the search
-direction c: ``p += beta c, c = beta c + g``. The solver also adds the effect of the step along c to the velocities.
-|g|^2 is a weighted square: each point weights its impulse by its velocity change per impulse. beta is |g|^2 of the
-latest sweep divided by |g|^2 of the previous sweep. If |g|^2 does not decrease, c becomes g.
+The impulse change in a sweep serves as the gradient g. Between two sweeps, the solver moves the impulses p along the
+search direction c: ``p += beta c, c = beta c + g``. It updates the velocities accordingly. beta is |g|^2 of the latest
+sweep divided by |g|^2 of the previous sweep. The weights in |g|^2 are the normal velocities per unit impulse. If |g|^2
+does not decrease, the search restarts with beta = 0.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from gpusim.typing import Array
 
 
 class SearchDirection:
-    """Search directions of the sweeps, one for each world.
+    """Search direction of the sweeps in each world.
 
-    ``Manifolds.direction`` stores the components of contact impulses. ``Manifolds.whole_direction`` stores the
-    components of friction torques and patch friction.
+    ``Manifolds.direction`` contains the parts for contact impulses. ``Manifolds.whole_direction`` contains the parts
+    for friction torques and patch friction.
     """
 
     def __init__(self, w: StepBuffers, live: Array) -> None:
@@ -33,7 +33,7 @@ class SearchDirection:
         m.whole_swept[mask] = np.hstack([m.torque, m.shear])[mask]
 
     def extend(self, w: StepBuffers, live: Array) -> None:
-        """Step along the search direction between two sweeps, in the worlds of the mask ``live``."""
+        """Move the impulses and velocities along the search direction, in the worlds of the mask ``live``."""
         square = self._squares(w)
         betas = np.where(square < STEADY * self._before, square / np.where(self._before > 0.0, self._before, 1.0), 0.0)
         self._before, betas = square, betas.astype(w.real)
@@ -43,7 +43,7 @@ class SearchDirection:
 
     @staticmethod
     def _squares(w: StepBuffers) -> Array:
-        """Return the squared norm |g|^2 of the impulse changes in the last sweep, (num_worlds,)."""
+        """Return the weighted square |g|^2 of the impulse changes in the last sweep, (num_worlds,)."""
         m = w.touch.all
         total, weighted = np.zeros(w.num_worlds), np.zeros(m.world.size, w.real)
         for k in range(POINTS):
@@ -71,7 +71,7 @@ class SearchDirection:
 
     @staticmethod
     def _array(values: Array, before: Array, direction: Array, live: Array, betas: Array) -> Array:
-        """Move ``values`` along the search direction, update ``before``, and return the new search direction."""
+        """Move ``values`` along the search direction, and return the new search direction."""
         beta, pick = betas[:, None, None], live[:, None, None]
         moved = beta * direction
         new_direction = np.where(beta > 0.0, moved + (values - before), values.dtype.type(0))

@@ -1,1 +1,1 @@
-"""Reference stages of joints and actuators: constraint rows, actuator laws, factorization and modes."""
+"""Reference stages of joints and actuators: constraint rows, actuator laws, factorization and modes of axis rows."""

@@ -1,4 +1,4 @@
-"""Stage actuate: compute applied forces, and impulse-velocity laws of joint axes (description/actuator_kinds.py)."""
+"""Stage actuate: compute the forces of actuators on bodies, and the impulse-velocity laws of joint axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def actuate(w: StepBuffers) -> None:
-    """Compute the forces of all actuators on bodies, and the impulse-velocity laws of all joint axes."""
+    """Compute the forces of all actuators on bodies, and the impulse-velocity laws of all joint axes (laws.py)."""
     w.force[:] = w.parameters["applied_force"]
     w.torque[:] = w.parameters["applied_torque"]
     w.law = AxisLaw(w)
@@ -23,7 +23,7 @@ def actuate(w: StepBuffers) -> None:
 
 
 def relinearize(w: StepBuffers, rate: object) -> None:
-    """Linearize nonlinear actuator laws again, at the row velocities ``rate``, (num_worlds, axes)."""
+    """Linearize nonlinear actuator laws again at the new axis velocities ``rate``, (num_worlds, axes)."""
     nonlinear = [g for g in w.groups.values() if g.type.nonlinear]
     for group in nonlinear:
         group.type.evaluate(group, w, rate[:, group.axis])  # type: ignore[index]

@@ -15,7 +15,7 @@ from gpusim.typing import Array
 
 
 def counts(w: StepBuffers) -> Array:
-    """Return the number of rows of each coupled law."""
+    """Return the number of axes of each coupled law."""
     return np.asarray(w.topology.row_used[w.topology.coupled_constraint].sum(axis=1))
 
 
@@ -28,21 +28,18 @@ def invert(w: StepBuffers) -> None:
 
 
 def fill(w: StepBuffers, gamma: Array, target: Array) -> None:
-    """Write the diagonal of the compliance G to ``gamma``, and the target t to ``target``.
-
-    Both arrays are (num_worlds, constraints, block).
-    """
+    """Write the diagonals of G to ``gamma`` and the targets t to ``target``, (num_worlds, constraints, block) each."""
     at = w.topology.coupled_constraint
     gamma[:, at] = np.diagonal(w.coupled_gamma, axis1=-2, axis2=-1)
     target[:, at] = w.coupled_target
 
 
 def off_diagonal(w: StepBuffers) -> Array:
-    """Return the compliances G without the diagonals, (num_worlds, coupled, block, block)."""
+    """Return the matrices G of all coupled laws with zero diagonals, (num_worlds, coupled, block, block)."""
     return np.where(np.eye(w.topology.block, dtype=bool), w.real.type(0.0), w.coupled_gamma)
 
 
 def off_diagonal_product(w: StepBuffers, impulse: Array) -> Array:
-    """Return G p for impulses p (num_worlds, constraints, block), without the diagonal of G."""
+    """Return G p for impulses p (num_worlds, constraints, block), with zeros on the diagonal of G."""
     coupled = impulse[:, w.topology.coupled_constraint]
     return np.asarray(np.matmul(off_diagonal(w), coupled[..., None])[..., 0])

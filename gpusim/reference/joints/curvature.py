@@ -1,15 +1,15 @@
-"""Curvature bias of a row: (change of the row's value in a step - h J v)/h.
+"""Curvature bias of a constraint row: (change of the row's value in a step - h J v)/h.
 
-In a step, a body rotates by theta = h omega_mid, with the angle t = |theta|. A vector r that is fixed in the body
-changes by E r:
+In a step, a body rotates by the rotation vector theta = h omega_mid, with the angle t = |theta|. The rotation changes a
+vector r that is fixed in the body by E r:
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
-E is accurate in float32, because its formula does not subtract poses. If a row is the dot product of u and w, the bias
-is ``(dot(Tu, w) + dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A row for the length |w| has the direction n
-and the bias ``dot(n, Tw)`` plus the nonlinear part of the change of |w|. phi = h max|omega| is the rotation of the
-faster body in the step. If phi exceeds 1/2, the stage multiplies the bias by (0.5/phi)^2. phi does not include the spin
-of a rotor (rotors.py).
+E is accurate in float32, because its formula does not subtract poses. A row that measures the dot product u . w has the
+bias ``(dot(Tu, w) + dot(u, Tw) + dot(Eu, Dw))/h``. Dw is the change of w. A row that measures the length |w| has the
+bias ``dot(n, Tw)/h`` plus the nonlinear part of the change of |w|, divided by h. n is the unit vector along w. Let phi
+= h max|omega| be the rotation angle of the faster body in the step. If phi exceeds 1/2, the stage multiplies the bias
+by (0.5/phi)^2. phi excludes the spin of a rotor (rotors.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FULL_BIAS_BELOW = 0.5
 
 
 def curvature(w: StepBuffers) -> None:
-    """Compute the curvature bias of rows (``w.bias``) and of elements (``w.element_bias``) from ``w.twist``."""
+    """Compute the curvature bias of constraint rows (``w.bias``) and elements (``w.element_bias``) from ``w.twist``."""
     if w.scheme == "semi_implicit":
         return
     layout = w.layout
@@ -65,7 +65,8 @@ def curvature(w: StepBuffers) -> None:
 def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
     """Return the angular velocity at the midpoint of the step, in the world frame, (num_worlds, bodies, 3).
 
-    Newton passes solve I Omega - exp(-h/2 [Omega]x) l = 0 in the body frame. l = I R^T omega is the angular momentum.
+    Newton's method solves I Omega = exp(-h/2 [Omega]x) l for the rate Omega in the body frame. l = I R^T omega is the
+    angular momentum.
     """
     transposed = w.rotation_real.swapaxes(-1, -2)
     momentum = matvec(w.inertia, matvec(transposed, twist[..., 3:]))
@@ -75,9 +76,9 @@ def midpoint_rate(w: StepBuffers, twist: Array) -> Array:
 
 
 def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
-    """Return the angular velocity at the midpoint of the step, in the body's axes at the start of the step.
+    """Return the angular velocity at the midpoint of the step, in the body frame at the start of the step.
 
-    ``half`` is half of the step (s).
+    ``momentum`` is in the body frame. ``half`` is half of the time step (s).
     """
     slope = inverse(inertia - half * rotations.skew(momentum))
     rate = matvec(slope, momentum)
@@ -95,10 +96,7 @@ def midpoint_passes(inertia: Array, momentum: Array, half: float) -> Array:
 
 
 def is_round(w: StepBuffers) -> Array:
-    """Return a mask (worlds, bodies) of the bodies with equal moments of inertia about all axes.
-
-    Without torque, bodies with equal moments of inertia rotate at a constant angular velocity.
-    """
+    """Return a mask (worlds, bodies) of the bodies with equal moments of inertia about all axes."""
     first: Array = w.inertia[..., :1, :1]
     return np.all(w.inertia == first * np.eye(3, dtype=w.inertia.dtype), axis=(-2, -1))
 
@@ -110,7 +108,7 @@ def is_slow(w: StepBuffers, twist: Array) -> Array:
 
 
 def _rotation_operators(w: StepBuffers) -> Array:
-    """Return the matrices E and T (see the module) of every body, stacked, (num_worlds, bodies, 6, 3)."""
+    """Return the matrices E and T of each body, one above the other, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     skew = rotations.skew(theta)
@@ -146,10 +144,7 @@ def _spin_bias(w: StepBuffers, operator: Array) -> None:
 
 
 def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
-    """Set the exact bias of rows that measure the length of a rotation vector.
-
-    The rotation axis moves relative to both bodies.
-    """
+    """Set the exact curvature bias of rows that measure the length of a rotation vector."""
     at = w.layout.totals
     t = w.topology.spin
     omega, angle = w.twist[..., 3:], w.element_value[:, w.layout.spins][:, at]
@@ -161,10 +156,7 @@ def _total_rotation_bias(w: StepBuffers, bias: Array) -> None:
 
 
 def _ordered_bias(w: StepBuffers, bias: Array) -> None:
-    """Set the exact bias of rows that measure Euler angles.
-
-    The direction of an axis depends on the rotations of both bodies.
-    """
+    """Set the exact curvature bias of rows that measure Euler angles."""
     at, t, angles = w.layout.ordered, w.topology.spin, w.topology.angle
     k = t.angle[at]
     spin = rotations.quaternion_from_rotation_vector(w.h * w.midpoint.astype(np.float64))
@@ -218,7 +210,7 @@ def _wrapped_bias(w: StepBuffers) -> None:
 
 
 def _reduce_bias_of_large_rotations(w: StepBuffers) -> None:
-    """Reduce the bias of elements on bodies with large rotations, to keep the step stable."""
+    """Reduce the curvature bias of elements on bodies that rotate fast, to keep the step stable."""
     t = w.topology
     angle = rotation_angles(w)
     phi = np.maximum(angle[:, t.element_body_a], angle[:, t.element_body_b])
@@ -241,7 +233,7 @@ def _rows(w: StepBuffers) -> None:
 def _curve_bias(w: StepBuffers) -> Array:
     """Return the curvature bias of polynomials p(x): (p(x + h r) - p(x))/h - p'(x) r.
 
-    x changes by h r in the step. r includes the curvature bias of x. The formula avoids cancellation.
+    r is the rate of the coordinate x, including the curvature bias of x. The code uses a formula without cancellation.
     """
     t, c = w.topology, w.topology.coupling
     first = c.element[c.start[:-1]]

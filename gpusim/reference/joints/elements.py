@@ -1,11 +1,11 @@
-"""Values and Jacobians of elements: the scalar geometric functions that constraint rows restrict.
+"""Values and Jacobians of elements. Elements are scalar geometric functions that constraint rows restrict.
 
     dot   u . w - c0      u fixed in body a; w fixed in body b, or from a's point to b's point
     spin  an angle        rate u . (w_b - w_a) with u fixed in one of the bodies
     line  |w| - length    w from a's point to b's point (a wrapped path has two line elements, see wrapping.py)
 
-A Jacobian has the columns (linear, angular) for body a and for body b. Poses are always float64, so the values are
-float64 too.
+A Jacobian has a linear and an angular part (6 columns) for body a, and the same for body b. Poses and values are always
+float64.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def evaluate(w: StepBuffers) -> None:
 
 
 def track_angles(w: StepBuffers) -> None:
-    """Add a multiple of 2 pi to each joint angle. The result is the angle nearest to the last value."""
+    """Update the joint angles. Add the multiple of 2 pi that gives the value nearest to the last angle."""
     from gpusim.model.state import wrapped_angles
 
     if not w.topology.angle.axis.size:
@@ -46,7 +46,7 @@ def track_angles(w: StepBuffers) -> None:
 
 
 def rigid_values(w: StepBuffers) -> Array:
-    """Return the values of the elements in rigid rows at the current poses, (num_worlds, rigid)."""
+    """Return the values of the rigid rows' elements at the current poses, (num_worlds, rigid rows)."""
     value = np.empty_like(w.element_value)
     t, layout = w.topology, w.layout
     if layout.dots.stop > layout.dots.start:
@@ -59,7 +59,7 @@ def rigid_values(w: StepBuffers) -> Array:
 
 
 def dot_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array]:
-    """Return four world vectors of each element u . w: u, the moment arm on body a, the vector on body b, and w."""
+    """Return four world vectors of each dot element u . w: u, moment arm on body a, vector on body b, and w."""
     t, x = w.topology.dot, w.state.arrays["position"]
     u = matvec(w.rotation[:, t.body_u], t.u)
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
@@ -116,16 +116,16 @@ def _spins(w: StepBuffers) -> None:
 
 
 def _ordered_directions(w: StepBuffers, u: Array) -> Array:
-    """Return world vectors whose dot products with the relative angular velocity are the rates of Euler angles."""
+    """Return the world vectors d of Euler angles. The rate of an angle is d . (omega_b - omega_a)."""
     t, at = w.topology.spin, w.layout.ordered
     other = np.where(t.owner[at] == t.body_a[at], t.body_b[at], t.body_a[at])
     return euler_angles.direction(u[:, at], matvec(w.rotation[:, other], t.other[at]), t.component[at])
 
 
 def relative_rotation(w: StepBuffers, q: Array) -> Array:
-    """Return the rotation vector from the parent frame to the child frame of each spin element (rad).
+    """Return the rotation vectors (rad) from parent to child joint frame of all spin elements.
 
-    ``q`` contains the orientations of the bodies.
+    ``q`` contains the orientations of the bodies as quaternions.
     """
     t = w.topology.spin
     a = rotations.quaternion_product(q[:, t.body_a], np.broadcast_to(t.frame_a, (w.num_worlds, *t.frame_a.shape)))
@@ -134,7 +134,7 @@ def relative_rotation(w: StepBuffers, q: Array) -> Array:
 
 
 def line_vectors(w: StepBuffers) -> tuple[Array, Array, Array, Array | float]:
-    """Return the moment arms and vectors w of line elements, world frame, and the arc lengths of wrapped paths (m)."""
+    """Return the moment arms and vectors w of line elements in the world frame, and the arc lengths of paths (m)."""
     t, x = w.topology.line, w.state.arrays["position"]
     arm_a = matvec(w.rotation[:, t.body_a], t.vector_a)
     arm_b = matvec(w.rotation[:, t.body_b], t.vector_b)

@@ -1,4 +1,4 @@
-"""Block LDL^T factorization of A = J M^-1 J^T + gamma. compiler/elimination.py lists the operations of each level."""
+"""Block LDL^T factorization of A = J M^-1 J^T + gamma. compiler/elimination.py plans the operations."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOFTENING = {np.dtype(np.float64): 3e-7, np.dtype(np.float32): 1e-5}
 
 
 def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
-    """Return the blocks of J M^-1 J^T in the sparsity pattern of the factor, (worlds, blocks, block, block)."""
+    """Return the blocks of J M^-1 J^T, (worlds, blocks, block, block), in the sparsity pattern of the factor."""
     blocks = np.zeros((jacobian.shape[0], t.elimination.num_blocks, t.block, t.block), jacobian.dtype)
     for target, side_i, side_j in t.assembly.rounds:
         blocks[:, target] += np.matmul(jacobian[:, side_i], mass_jacobian[:, side_j].swapaxes(-1, -2))
@@ -27,7 +27,7 @@ def products(t: Topology, jacobian: Array, mass_jacobian: Array) -> Array:
 
 
 def diagonal(t: Topology, blocks: Array) -> Array:
-    """Return the diagonal of J M^-1 J^T, (worlds, constraints, block). The diagonal of unused rows is 1."""
+    """Return the diagonal of J M^-1 J^T, (worlds, constraints, block), with 1 for unused rows."""
     values = np.diagonal(blocks[:, : t.num_constraints], axis1=-2, axis2=-1)
     return np.where(t.row_used, values, values.dtype.type(1.0))
 
@@ -36,12 +36,12 @@ class Factor:
     """Block factorization A = L D L^T, which solves A x = r for any right-hand side r.
 
     Args:
-        t: topology, which contains the list of operations.
+        t: topology with the planned operations.
         blocks: result of :func:`products`.
-        gamma: compliance added to the diagonal, (worlds, constraints, block).
+        gamma: compliance, added to the diagonal, (worlds, constraints, block).
         response: result of :func:`diagonal`.
-        damping: fraction of ``response`` that the constructor adds to the diagonal near singular poses, (worlds, 1, 1).
-        heavy_share: fraction of ``response`` that comes from heavy bodies, (constraints, block). See light_bodies.py.
+        damping: fraction of ``response`` to add to the diagonal near singular poses, (worlds, 1, 1).
+        heavy_share: result of :func:`light_bodies.heavy_share`, (constraints, block).
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class Factor:
         return self.backward(self.forward(right[..., None])[1][..., 0])
 
     def forward(self, right: Array) -> tuple[Array, Array]:
-        """Return Y = L^-1 S r and Z = D^-1 Y.
+        """Return Y = L^-1 S r and Z = D^-1 Y, with the diagonal matrix S of row scales.
 
-        S contains the row scales. r has n columns, (worlds, constraints, block, n).
+        r has n columns, (worlds, constraints, block, n).
         """
         y = right.copy() if self.scale is None else right * self.scale[..., None]
         for level, lower in zip(self.levels, self.lower, strict=True):
@@ -97,7 +97,7 @@ class Factor:
         return y, np.matmul(self.inverse, y)
 
     def backward(self, x: Array) -> Array:
-        """Return S L^-T x for x (worlds, constraints, block). S contains the row scales."""
+        """Return S L^-T x for x (worlds, constraints, block), with the diagonal matrix S of row scales."""
         y = x.copy()
         for level, lower in zip(reversed(self.levels), reversed(self.lower), strict=True):
             for pivot, edge, row in level.backward:
@@ -105,7 +105,7 @@ class Factor:
         return y if self.scale is None else y * self.scale
 
     def replace(self, other: Factor, worlds: Array) -> None:
-        """Replace the factors of the worlds in a mask by the factors in ``other``."""
+        """Replace the factors of the worlds in the mask ``worlds`` by the factors in ``other``."""
         self.inverse[worlds] = other.inverse
         self.weak[worlds] = other.weak
         if self.scale is not None and other.scale is not None:
@@ -115,7 +115,7 @@ class Factor:
 
 
 def block_pivots(matrices: Array) -> Array:
-    """Return the pivots (..., n) of Gaussian elimination of matrices (..., n, n) without row exchanges."""
+    """Return the n pivots of Gaussian elimination without row exchanges, (..., n), for matrices (..., n, n)."""
     m = matrices.copy()
     for p in range(m.shape[-1] - 1):
         factor = m[..., p + 1 :, p] / m[..., None, p, p]
@@ -124,7 +124,7 @@ def block_pivots(matrices: Array) -> Array:
 
 
 def inverse(matrices: Array) -> Array:
-    """Return inverse matrices (..., n, n). The inverse of a singular matrix is NaN."""
+    """Return the inverses of matrices (..., n, n). For a singular matrix, all entries are NaN."""
     try:
         return np.linalg.inv(matrices)
     except np.linalg.LinAlgError:

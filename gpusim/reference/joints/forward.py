@@ -1,4 +1,4 @@
-"""Stage forward: compute the forces of actuators in a trial substep.
+"""Stage forward: compute the actuator forces at the current time with a trial substep.
 
 After the trial substep, the backend restores the state.
 """
@@ -12,7 +12,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def forward(w: StepBuffers) -> None:
-    """Compute the forces of all actuators on their axes in a trial substep (N or N m). Forces include dry friction."""
+    """Compute the forces (N or N m) of all actuators on their axes in a trial substep, including dry friction."""
     law, kick = w.law, np.where(w.kick_time > 0.0, w.kick_time, 1.0)
     w.term_forces = {}
     for name, (group, impulse, slope) in law.terms.items():

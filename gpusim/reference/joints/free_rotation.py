@@ -1,9 +1,9 @@
-"""Drift of free bodies that rotate by a large angle in a step. The solver divides the step into parts.
+"""Drift of free bodies that rotate by a large angle in a step.
 
-No rigid row constrains the rotation of a free body (``Topology.free``). During the drift, the angular momentum L of a
-free body is constant. The body's orientation R follows R' = [I(R)^-1 L]x R. One step of the midpoint rule conserves the
-energy if the body rotates by less than half a radian. For faster rotations, the iteration of the midpoint rule does not
-converge. In each part of the step, the body therefore rotates by at most FREE_ROTATION.
+No rigid constraint row restricts the rotation of a free body (``Topology.free``). Its angular momentum L is constant
+during the drift, and its orientation R follows R' = [I(R)^-1 L]x R. The midpoint rule conserves the energy, but it only
+converges if the body rotates by less than half a radian. The solver therefore divides the step into parts in which the
+body rotates by at most FREE_ROTATION.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ by at most FREE_ROTATION (rad). A step has at most MAX_FREE_ROTATIONS parts."""
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:
-    """Return the mean angular velocities over the step, (num_worlds, bodies, 3)."""
+    """Replace the rates of fast free bodies by their mean over the step. ``rate`` is (num_worlds, bodies, 3)."""
     free = w.topology.free
     if not free.any():
         return rate
@@ -37,7 +37,7 @@ def free_rates(w: StepBuffers, rate: Array) -> Array:
 
 
 def _free_rotation_vector(w: StepBuffers, world: int, body: int, parts: int) -> Array:
-    """Return the rotation vector of the step for a body without external torques."""
+    """Return the rotation vector of a torque-free body over the step, computed in ``parts`` substeps."""
     matvec, real = rotations.matvec, w.real.type
     inertia, rotation = w.inertia[min(world, len(w.inertia) - 1), body], w.rotation[world, body]
     start = w.state.arrays["orientation"][world, body]

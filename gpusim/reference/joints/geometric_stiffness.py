@@ -1,13 +1,13 @@
-"""Stage prepare, second part: geometric stiffness of light bodies under tension.
+"""Geometric stiffness of light bodies under tension, as part of stage prepare.
 
-A pulling force F at the moment arm r acts like a rotational spring with the stiffness (r.F) 1 - sym(r F^T). Let omega
-be the natural frequency of the rotational spring together with the body's inertia I. Explicit steps diverge if omega h
-> 2. To stay stable, the solver uses the inertia
+A pulling force F at the moment arm r acts like a torsion spring with the stiffness (r.F) 1 - sym(r F^T). Let omega be
+the natural frequency of this spring with the body's inertia I. Explicit steps diverge if omega h > 2. To stay stable,
+the solver replaces I by
 
     I_eff = I + 1.05 s h^2/4 K,  K = sum (r.F) (1 - r r^T/r^2),  r.F > 0 only,
     s = min(1, (g - 0.3)/0.3),  g = h^2/8 tr(I^-1 K).
 
-The stage uses I_eff for a body if g > 0.3 and at least two constraints pull on the body. F comes from the impulses of
+The solver uses I_eff for a body if g > 0.3 and at least two constraints pull on the body. F comes from the impulses of
 the last substep.
 
 s increases continuously from zero, because a sudden change of the inertia would excite vibrations. K increases
@@ -26,7 +26,7 @@ FACTOR, THRESHOLD, RAMP, FADE = 1.05, 0.3, 0.3, 0.004
 
 
 def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
-    """Return the inverse of the inertia I_eff, (num_worlds, bodies, 3, 3)."""
+    """Return the inverses of the inertias I_eff, (num_worlds, bodies, 3, 3)."""
     kick = w.state.arrays["kick_before"].astype(w.real)
     stored = w.state.arrays["tension_stiffness"]
     previous = stored.astype(w.real)
@@ -57,7 +57,7 @@ def stiffened(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
-    """Return the stiffness K from the impulses of the last kick, in world axes, (num_worlds, bodies, 3, 3)."""
+    """Return the stiffness K from the impulses of the last substep, in the world frame, (num_worlds, bodies, 3, 3)."""
     force, arm = side_forces(w, kick)
     pull = rotations.dot(arm, force)
     square = rotations.dot(arm, arm)
@@ -74,7 +74,7 @@ def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
 
 
 def _surely_soft(w: StepBuffers, kick: Array) -> bool:
-    """Return True if a fast estimate shows that no body needs geometric stiffness."""
+    """Return True if a fast estimate shows that g is below the threshold for all bodies."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     bound = w.layout.longest_arm * w.topology.body_sides.shape[1] * force
@@ -82,9 +82,9 @@ def _surely_soft(w: StepBuffers, kick: Array) -> bool:
 
 
 def side_forces(w: StepBuffers, kick: Array) -> tuple[Array, Array]:
-    """Return the force of each constraint on each of its bodies (N), and the moment arm of this force (m).
+    """Return the mean force of each constraint on each of its bodies in the last substep (N), and its moment arm (m).
 
-    The force is the mean over the last kick time. The arm starts at the body's center of mass.
+    The moment arm is about the center of mass of the body.
     """
     impulse = w.state.arrays["impulse"][:, w.layout.side_constraint]
     safe = np.where(kick > 0.0, kick, 1.0)

@@ -1,4 +1,4 @@
-"""Stage kick: apply gravity and applied forces to the velocities, for the kick time."""
+"""Stage kick: change the velocities by gravity and applied forces, over the kick time H."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def kick(w: StepBuffers) -> None:
-    """Compute v += H (g + f/m), L += H tau, and the twist (v, I^-1 L)."""
+    """Compute v += H (g + f/m) and L += H tau, and set the twist to (v, I^-1 L)."""
     state, time = w.state.arrays, w.kick_time[:, :, None]
     velocity = state["linear_velocity"] + time * (w.gravity + w.inverse_mass[..., None] * w.force)
     momentum = state["angular_momentum"] + time * np.where(w.topology.dynamic[:, None], w.torque, 0.0)

@@ -1,7 +1,9 @@
-"""Impulse-velocity law of a joint axis (description/actuator_kinds.py), and the solution for one axis alone.
+"""Impulse-velocity law of a joint axis (description/actuator_kinds.py), and its solution for a single axis.
 
-The modes of an axis row are FREE (linear), SLIDE_UP and SLIDE_DOWN (friction at its maximum), STICK, AT_LOWER and
-AT_UPPER. If the clamped term j is at a bound, the mode also contains CLAMP_UP << 2 j or CLAMP_DOWN << 2 j.
+The law is piecewise linear: p = P - D u with the impulse p, the velocity u and the coefficients P and D. The mode of an
+axis row selects a segment: FREE (no friction), SLIDE_UP and SLIDE_DOWN (friction at its maximum), STICK, AT_LOWER and
+AT_UPPER (position limits). A *clamped term* is the force of an actuator with a force limit. If clamped term j is at a
+bound, the mode also contains CLAMP_UP << 2 j or CLAMP_DOWN << 2 j.
 """
 
 from __future__ import annotations
@@ -27,26 +29,26 @@ LOOP_SPEED = 0.02
 
 @dataclass
 class ClampedTerm:
-    """Term ``clamp(impulse - slope u, -bound, bound)`` of every axis row, (num_worlds, axes)."""
+    """Clamped term ``clamp(impulse - slope u, -bound, bound)`` of each axis row, (num_worlds, axes)."""
 
     impulse: Array
     slope: Array
     bound: Array
 
     def part(self, clamp: Array) -> tuple[Array, Array]:
-        """Return P and D of the linear form ``P - D u`` of the term in the mode ``clamp``."""
+        """Return P and D of this term's linear law ``P - D u`` in the mode ``clamp``."""
         inside = clamp == 0
         bound = np.where(clamp == CLAMP_UP, self.bound, -self.bound)
         return np.where(inside, self.impulse, bound), np.where(inside, self.slope, 0.0)
 
 
 def clamp_of(mode: Array, number: int) -> Array:
-    """Return the mode of the clamped term ``number``: 0 (linear part), CLAMP_UP or CLAMP_DOWN."""
+    """Return the mode of clamped term ``number``: 0 (between the bounds), CLAMP_UP or CLAMP_DOWN."""
     return np.asarray((mode >> 2 * number) & (CLAMP_UP | CLAMP_DOWN))
 
 
 class AxisLaw:
-    """Law of all axis rows in this substep: impulse as a function of row velocity, (num_worlds, axes)."""
+    """Impulse-velocity laws of all axis rows in this substep. Arrays are (num_worlds, axes)."""
 
     def __init__(self, w: StepBuffers) -> None:
         p, kick = w.axis_parameters, w.kick_time
@@ -69,7 +71,7 @@ class AxisLaw:
             self.lower, self.upper = self.lower - slack, self.upper + slack
 
     def sum(self, w: StepBuffers) -> None:
-        """Add up the coefficients P and D of all linear terms ``P - D u``, and collect the clamped terms."""
+        """Add up the coefficients P and D of all linear terms, and collect the clamped terms."""
         self.impulse = self.base_impulse.astype(w.real)
         self.slope = self.base_slope.astype(w.real)
         for group, impulse, slope in self.terms.values():
@@ -85,7 +87,7 @@ class AxisLaw:
                     target[:, group.axis[pick]] = value[:, pick]
 
     def _push_back(self, w: StepBuffers) -> None:
-        """Add a law that moves an axis of a loop back to the limit, if the axis is beyond the limit."""
+        """Add a linear law that moves axes of loops back to their position limits."""
         self.held_lower, self.held_upper = (np.zeros(self.impulse.shape, bool) for _ in range(2))
         at = w.looped_axes
         if not w.config.direct or not at.size:
@@ -99,7 +101,7 @@ class AxisLaw:
                 self.slope[:, at] += slope
 
     def bound(self, w: StepBuffers) -> None:
-        """Compute the bounds of the row velocities from the position limits."""
+        """Compute the velocity bounds of the axis rows from their position limits."""
         lower = limit_velocity(self.lower - w.axis_position, w.h)
         upper = limit_velocity(w.axis_position - self.upper, w.h)
         self.velocity_lower = np.where(self.held_lower, LOOP_SPEED, lower)
@@ -109,7 +111,7 @@ class AxisLaw:
         self.switches = bool(self.clamped) or self.rubs or self.limited
 
     def total(self, mode: Array) -> tuple[Array, Array]:
-        """Return P and D of the linear law ``P - D u`` in the given modes, including friction."""
+        """Return P and D of the law ``P - D u`` in the modes ``mode``, including friction and clamped terms."""
         impulse, slope = self.impulse, self.slope
         if self.clamped_terms:
             clamped_impulse, clamped_slope = clamped_part(self.clamped_terms, mode)
@@ -122,13 +124,11 @@ class AxisLaw:
 
 
 def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
-    """Return the dry friction impulse on every axis.
-
-    At a limit, the friction impulse is 0.
+    """Return the dry friction impulse of each axis row. It is 0 at a position limit.
 
     Args:
-        law: the solved law.
-        mode, impulse: modes and impulses of the axis rows, (num_worlds, axes).
+        law: impulse-velocity laws.
+        mode, impulse: solution of the axis rows, (num_worlds, axes).
     """
     contact, (clamped_impulse, _) = mode & CONTACT_BITS, clamped_part(law.clamped_terms, mode)
     stuck = np.clip(impulse - (law.impulse + clamped_impulse), -law.friction, law.friction)
@@ -137,7 +137,7 @@ def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
 
 
 def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:
-    """Return the sums of the coefficients P and D over the clamped terms, for the given modes."""
+    """Return the sums of the coefficients P and D over all clamped terms in their modes."""
     impulse: Array | float = 0.0
     slope: Array | float = 0.0
     for number, term in enumerate(terms):
@@ -147,7 +147,7 @@ def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, 
 
 
 def limit_velocity(gap: Array, h: float) -> Array:
-    """Return the minimum velocity that keeps an axis within a lower limit, or moves the axis back to the limit.
+    """Return the minimum velocity that keeps an axis above its lower limit, or moves it back to this limit.
 
     ``gap`` is the lower limit minus the position (m or rad).
     """
@@ -157,7 +157,7 @@ def limit_velocity(gap: Array, h: float) -> Array:
 
 
 def _add(target: Array, group: Group, values: Array) -> None:
-    """Add the values of an actuator group to the columns of the group's axes."""
+    """Add the values of an actuator group to the columns of its axes in ``target``."""
     if group.unique_axes:
         target[:, group.axis] += values
     else:
@@ -167,17 +167,16 @@ def _add(target: Array, group: Group, values: Array) -> None:
 def solve_row(
     law: AxisLaw, free_velocity: Array, response: Array, at: Array | slice = slice(None)
 ) -> tuple[Array, Array]:
-    """Solve the law of each row without regard to the other rows. Return the velocities and the modes of the rows.
+    """Solve the law of each axis row while the impulses of all other rows stay constant.
 
     Args:
-        law: the law, summed over all terms.
-        free_velocity: velocity that each row has if its impulse is zero.
-        response: velocity change of each row due to a unit impulse on the row, positive.
+        law: impulse-velocity laws, after :meth:`AxisLaw.sum` and :meth:`AxisLaw.bound`.
+        free_velocity: velocity of each row for zero impulse.
+        response: velocity change of each row per unit impulse on the row, positive.
         at: indices of the axes to solve.
 
     Returns:
-        The velocity u and the mode. u satisfies ``u = free_velocity + response p``, where p is the impulse of the law
-        at u.
+        The velocities u and the modes. u satisfies ``u = free_velocity + response p(u)`` with the law p(u).
     """
     impulse, slope = law.impulse[:, at], law.slope[:, at]
     friction, lower, upper = law.friction[:, at], law.velocity_lower[:, at], law.velocity_upper[:, at]
@@ -197,7 +196,7 @@ def solve_row(
 
 
 def _new_clamps(terms: list[ClampedTerm], clamp: Array, velocity: Array) -> Array:
-    """Return one bit for each unclamped term whose impulse exceeds the term's bound at ``velocity``."""
+    """Return the mode bits of terms that are not clamped yet and exceed a bound at ``velocity``."""
     up, down = np.zeros_like(clamp), np.zeros_like(clamp)
     excess: Array | float = 0.0
     for number, term in enumerate(terms):

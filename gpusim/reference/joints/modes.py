@@ -1,7 +1,7 @@
-"""Active-set switching of axis rows in the direct solver. A row moves only to an adjacent segment of its law.
+"""Mode switching of axis rows in the direct solver (active-set method).
 
-From low to high velocity, the segments of the piecewise linear law (laws.py) are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP,
-AT_UPPER. In each pass, a row moves by at most one segment.
+From low to high velocity, the segments of the piecewise linear law (laws.py) are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP
+and AT_UPPER. In each solver pass, a row moves only to an adjacent segment.
 """
 
 from __future__ import annotations
@@ -34,19 +34,14 @@ REVERSAL_FRACTION, MAX_DOUBLINGS = 1e-3, 6
 def adjacent_modes(
     law: AxisLaw, mode: Array, velocity: Array, impulse: Array, response: Array, reversal_fraction: Array
 ) -> Array:
-    """Move every row that has left its segment of the law to the adjacent segment, and return the new modes.
+    """Return the new modes of axis rows: a row that has left its segment of the law moves to the adjacent segment.
 
     Args:
-        law: law of all axis rows in this substep.
+        law: impulse-velocity laws of the axis rows.
         mode: current modes, (num_worlds, axes).
-        velocity: row velocities of the solution with the current modes.
-        impulse: row impulses of the solution with the current modes.
-        response: velocity change of each row due to a unit impulse on the row, positive. The dead band of impulses is
-            DEAD_BAND / response.
+        velocity, impulse: row velocities and row impulses with the current modes.
+        response: velocity change of each row per unit impulse on the row, positive.
         reversal_fraction: (num_worlds,) result of :func:`reversal_fractions`.
-
-    Returns:
-        The new modes. If the solution of a row is on the active segment of the law, the mode does not change.
     """
     dead = DEAD_BAND[velocity.dtype]
     slack = dead / response
@@ -72,10 +67,10 @@ def adjacent_modes(
 
 
 def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
-    """Return a mask of the rows in mode AT_LOWER or AT_UPPER whose velocity differs from the velocity of the limit.
+    """Return a mask of the rows in mode AT_LOWER or AT_UPPER that do not move at the velocity bound of their limit.
 
-    If two rows are linearly dependent, the velocity of one row can force the other row away from its limit. After the
-    removal of self-stress, the impulses do not show that the rows are in conflict.
+    A linearly dependent row can force such a row away from its limit. The impulses do not show this conflict after the
+    removal of self-stress.
     """
     contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
     bound = np.where(contact == AT_LOWER, lower, upper)
@@ -83,19 +78,17 @@ def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
 
 
 def reversal_fractions(late: Array, excess: Array) -> Array:
-    """Return the minimum reverse velocity at which a sliding row sticks.
-
-    The velocity is a fraction of the velocity change due to friction.
+    """Return the reverse velocity at which a sliding row sticks, divided by the velocity change due to friction.
 
     Args:
-        late: (num_worlds,) True for worlds with many mode switches. For all other worlds, the result is 0.
+        late: (num_worlds,) True for worlds with many mode switches. The result is 0 in all other worlds.
         excess: number of mode switches after the first CAREFUL_AFTER switches (direct_solve.py).
     """
     return np.where(late, REVERSAL_FRACTION * 2.0 ** np.clip(excess, 0, MAX_DOUBLINGS), 0.0)
 
 
 def first_move(mode: int, target: int) -> int:
-    """Return ``mode`` with only its first difference from ``target`` changed to the value in ``target``."""
+    """Return ``mode`` with one change: the first part that differs from ``target`` gets the value in ``target``."""
     part, differs = CONTACT_BITS, mode ^ target
     if not differs & part:
         part = CLAMP_UP | CLAMP_DOWN
@@ -112,7 +105,7 @@ def _next_clamp(clamp: Array, effort: Array, bound: Array, slack: Array) -> Arra
 
 
 def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, reversal: Array) -> Array:
-    """Return the next modes of free and sliding rows, based on their velocity."""
+    """Return the new modes of free and sliding rows, which depend on their velocities."""
     rubs, lower, upper = law.friction > 0.0, law.velocity_lower, law.velocity_upper
     loose = contact <= SLIDE_DOWN
     reverses = ((contact == SLIDE_UP) & (velocity < -reversal)) | ((contact == SLIDE_DOWN) & (velocity > reversal))
@@ -126,9 +119,9 @@ def _next_loose(law: AxisLaw, contact: Array, velocity: Array, dead: float, reve
 
 
 def _next_held(law: AxisLaw, new: Array, contact: Array, stop_impulse: Array, slack: Array, dead: float) -> Array:
-    """Return the next modes of rows that stick or are at a limit.
+    """Return the new modes of rows that stick or are at a position limit.
 
-    ``stop_impulse`` is the impulse of friction and limits.
+    ``stop_impulse`` is the impulse of friction and position limits.
     """
     friction, lower, upper = law.friction, law.velocity_lower, law.velocity_upper
     rubs = friction > 0.0

@@ -1,4 +1,4 @@
-"""Stage prepare: rotation matrices, elements, Jacobian J, M^-1 J^T and row velocities at the current poses."""
+"""Stage prepare: compute rotation matrices, elements, J, M^-1 J^T and row velocities at the current poses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusim.typing import Array
 
 
 def prepare(w: StepBuffers, h: float) -> None:
-    """Prepare a substep of ``h`` seconds at the current poses."""
+    """Run stage prepare for a substep of ``h`` seconds."""
     set_times(w, h)
     w.scratch = {}
     rotate(w)
@@ -28,10 +28,7 @@ def prepare(w: StepBuffers, h: float) -> None:
 
 
 def update_rows(w: StepBuffers, worlds: Array) -> None:
-    """Recompute the Jacobian and M^-1 J^T in the worlds whose bodies have moved.
-
-    ``worlds`` is a mask, (num_worlds,).
-    """
+    """Recompute J and M^-1 J^T at the current poses, in the worlds of the mask ``worlds``, (num_worlds,)."""
     saved = [(array, array[~worlds]) for array in (w.jacobian, w.mass_jacobian, w.state.arrays["angle"])]
     elements.track_angles(w)
     elements.evaluate(w)
@@ -42,10 +39,10 @@ def update_rows(w: StepBuffers, worlds: Array) -> None:
 
 
 def set_times(w: StepBuffers, h: float) -> None:
-    """Set the duration of the drift, the duration of the previous substep, and the kick time.
+    """Set the duration ``h`` of the drift, the duration of the last substep, and the kick time.
 
-    The kick covers the second half of the last substep and the first half of the coming substep. Velocities are at half
-    steps (leapfrog). With ``semi_implicit``, the kick covers the whole coming substep.
+    Velocities are at half steps (leapfrog). The kick covers the second half of the last substep and the first half of
+    the next substep. With the ``semi_implicit`` scheme, the kick covers the whole next substep.
     """
     w.h = h
     w.step_last = w.state.arrays["step_before"].copy()
@@ -58,7 +55,7 @@ def set_times(w: StepBuffers, h: float) -> None:
 
 
 def rotate(w: StepBuffers) -> None:
-    """Compute rotation matrices and inverse inertia in world axes at the current poses."""
+    """Compute the rotation matrices and the inverse inertias in the world frame."""
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     w.rotation_real = w.rotation.astype(w.real, copy=False)
     rotated_inverse = np.matmul(w.rotation_real, w.inertia_inverse_body)
@@ -82,7 +79,7 @@ def _rows(w: StepBuffers) -> None:
 
 
 def _twist_before(w: StepBuffers) -> None:
-    """Compute the velocities (v, w) of all bodies before the kick, at the current orientations."""
+    """Compute the twists of all bodies before the kick."""
     state = w.state.arrays
     w.twist_before = np.concatenate(
         [state["linear_velocity"], rotations.matvec(w.inertia_inverse, state["angular_momentum"])], axis=-1
@@ -99,7 +96,7 @@ def _mass_jacobian(w: StepBuffers, inertia_inverse_effective: Array) -> Array:
 
 
 def _axis_rates(w: StepBuffers) -> None:
-    """Set the mean axis rates in the last two drifts."""
+    """Set the axis positions, and the axis rates of the last two drifts."""
     state, rows = w.state.arrays, w.topology.axis_row
     values = np.concatenate([w.element_value, w.coupling_value], axis=1)
     w.axis_position = values[:, w.topology.axis_element].astype(w.real)
@@ -110,10 +107,10 @@ def _axis_rates(w: StepBuffers) -> None:
 
 
 def coupling_values(w: StepBuffers) -> Array:
-    """Return the position errors of the coupling rows, (num_worlds, couplings).
+    """Return the position errors of the coupling rows (gears and mimics), (num_worlds, couplings).
 
-    Gears and mimics start with a NaN offset. A NaN offset becomes the offset that makes the error zero at the current
-    pose.
+    A NaN offset marks a coupling that is not initialized. The function sets this offset so that the error is zero at
+    the current pose.
     """
     c, offset = w.topology.coupling, w.state.arrays["coupling_offset"]
     value = c.mixed(w.element_value, c.factor[None])

@@ -1,7 +1,8 @@
-"""Limits of ropes. Users can change the lengths of distance joints and tendons during the simulation.
+"""Length limits of ropes: distance joints and tendons. Users can change these limits during the simulation.
 
-After a write, a length limit moves to the new value during the next step. The velocity bound of the row contains the
-rate of the limit: ``u <= (limit - q)/h + rate``. If the rate would exceed LENGTH_SPEED, the limit changes immediately.
+After a change, the limit moves to the new value during the next step. The velocity bound of the rope's constraint row
+contains the rate of the limit: ``u <= (limit - q)/h + rate``. If the rate would exceed LENGTH_SPEED, the limit changes
+immediately.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ LENGTH_SPEED = 20.0
 
 
 def move_limits(w: StepBuffers) -> None:
-    """Advance the limits of ropes by one substep, and add the rates of the limits to the velocity bounds of the law."""
+    """Advance the length limits by one substep, and add their rates to the velocity bounds of the axis rows."""
     axis = w.ropes["rope_axis"]
     if not axis.size:
         return
@@ -51,7 +52,7 @@ def _bound(w: StepBuffers, axis: Array, goal: Array, now: Array, rate: Array) ->
 
 
 def limit_rates(w: StepBuffers, side: int) -> Array:
-    """Return the rates of the lower (``side`` 0) or upper (``side`` 1) axis limits, (num_worlds, axes)."""
+    """Return the rates of the lower (``side`` 0) or upper (``side`` 1) position limits, (num_worlds, axes)."""
     rates = np.zeros((w.num_worlds, w.topology.axis_row.size), w.real)
     rates[:, w.ropes["rope_axis"]] = w.state.arrays["limit_rate"][..., side]
     return rates

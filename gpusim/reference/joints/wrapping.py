@@ -1,12 +1,13 @@
-"""Paths of ropes that wrap around spheres and cylinders, their lengths, and the rates of these lengths.
+"""Paths of ropes that wrap around spheres and cylinders: geometry, lengths and length rates.
 
 A path has three parts: a straight line from the first end to the surface, an arc on the surface, and a straight line to
 the second end. On a sphere, the arc is in the plane through both ends and the center of the sphere. On a cylinder, the
 arc is a helix. MuJoCo uses the same paths.
 
-Inside a surface, the path touches the circular cross section at one point, and both lines form the same angle t with
-the circle. r is the radius of the circle. d_a and d_b are the distances of the ends from the center. G is the angle
-between the ends, seen from the center. Newton's method starts at t = pi/2 and solves the equation
+*Inside wrapping:* if the side point is inside the surface, the path touches the circular cross section from inside, at
+one point. Both straight lines form the same angle t with the circle there. r is the radius of the circle. d_a and d_b
+are the distances of the ends from the center. G is the angle between the ends, seen from the center. Newton's method
+starts at t = pi/2 and solves the equation
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """
@@ -39,7 +40,7 @@ _Side = tuple[Array, Array, Array]
 
 @dataclass
 class Paths:
-    """Paths of ropes in the world frame. Ends and contact points are (worlds, n, 3), and arcs are (worlds, n), in m."""
+    """Paths of n ropes in the world frame (m). Ends and contact points are (worlds, n, 3), and arcs are (worlds, n)."""
 
     end_a: Array
     contact_a: Array
@@ -57,10 +58,9 @@ class Paths:
 
 
 def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice = slice(None)) -> Paths:
-    """Return the paths with indices ``i``.
+    """Return the rope paths with the indices ``i``.
 
-    ``position`` contains the positions of the bodies (m), (worlds, bodies, 3), and ``rotation`` their rotation
-    matrices.
+    ``position`` (worlds, bodies, 3) contains the positions of the bodies, and ``rotation`` their rotation matrices.
     """
 
     def world_point(body: Array, point: Array) -> Array:
@@ -76,7 +76,7 @@ def find_paths(t: WrapTable, position: Array, rotation: Array, i: Array | slice 
 
 
 def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
-    """Return the length (m) of a path in the bodies' initial poses."""
+    """Return the length (m) of a rope path in the initial poses of the bodies."""
 
     def pose(body: int) -> Transform:
         return Transform() if body == WORLD else bodies[body].xform
@@ -96,13 +96,13 @@ def start_length(path: WrappedPath, bodies: Sequence[BodySpec]) -> float:
 def around(
     cylinder: Array, sided: Array, radius: Array, a: Array, b: Array, frame: Array, side: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the contact points relative to the center (..., 3), the arcs (...), and the normals of the circles.
+    """Return both contact points relative to the center (worlds, n, 3), and the length and the normal of each arc.
 
     Args:
-        cylinder: (n,) whether the surface is a cylinder.
-        sided: (n,) whether the path has a side point (MuJoCo: side site).
+        cylinder: (n,) True for a cylinder, False for a sphere.
+        sided: (n,) True for a path with a side point (``sidesite`` in MuJoCo).
         radius: (n,) radius of the surface, m.
-        a, b, side: (worlds, n, 3) both ends and the side point, relative to the center, m.
+        a, b, side: (worlds, n, 3) both ends and the side point, relative to the center of the surface, m.
         frame: (worlds, n, 3, 3) axes of the surface as columns.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -132,7 +132,7 @@ def around(
 
 
 def _plane(cylinder: Array, a: Array, b: Array, frame: Array) -> tuple[Array, Array]:
-    """Return the two axes of the plane of the circle, in the world frame."""
+    """Return two unit vectors that span the plane of the circle, in the world frame."""
     x = a / norm(a)[..., None]
     normal = cross(a, b)
     # If the ends and the center are on one line, any plane works.
@@ -160,7 +160,7 @@ def _nearest(a: Array, b: Array) -> Array:
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
-    """Return the arc of a path around a circle, and whether the path touches the circle."""
+    """Return for a path around a circle: whether it wraps, both contact points, the arc angle, and its sign."""
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
     behind = sided & (_cross2(a, side) * sense < 0.0) & (_cross2(side, b) * sense < 0.0)
@@ -173,7 +173,7 @@ def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tu
 
 
 def _tangent(end: Array, square: Array, radius: Array, room: Array) -> Array:
-    """Return the contact point of a tangent from ``end`` to the circle."""
+    """Return the point at which a tangent from ``end`` touches the circle."""
     across = np.stack([-end[..., 1], end[..., 0]], axis=-1)
     offset = radius * np.sqrt(np.maximum(room, 0.0))
     return np.asarray((square[:, None] * end + offset[..., None] * across) / _dot2(end, end)[..., None])
@@ -184,7 +184,7 @@ def _arcsine(x: Array) -> Array:
 
 
 def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return, for a path inside a circle, whether the path touches the circle, and the contact point."""
+    """Return for a path inside a circle: whether it touches the circle, and the contact point."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
     wraps = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
     ratio_a, ratio_b = (
@@ -216,10 +216,9 @@ def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
 def rows(
     paths: Paths, t: WrapTable, position: Array, i: Array | slice = slice(None)
 ) -> list[tuple[Array, Array, Array]]:
-    """Return the Jacobians of the path lengths, with one entry for each end of both straight lines.
+    """Return the Jacobians of the lengths of n paths, as a list with one entry for each end of both straight lines.
 
-    An entry contains the indices of the bodies (n,), the linear part (worlds, n, 3) and the angular part (worlds, n,
-    3).
+    Each entry contains the body indices (n,), the linear part (worlds, n, 3) and the angular part (worlds, n, 3).
     """
     jacobians = []
     lines = (
@@ -236,9 +235,9 @@ def rows(
 
 
 def rates(jacobians: list[_Side], twist: Callable[[Array], Array]) -> Array:
-    """Return the rates of path lengths.
+    """Return the rates of path lengths (m/s).
 
-    ``jacobians`` is the result of :func:`rows`. ``twist`` is a function that returns the twists of bodies.
+    ``jacobians`` comes from :func:`rows`. The function ``twist`` returns the twists of bodies.
     """
     total: Array = np.zeros(jacobians[0][1].shape[:-1])
     for body, linear, angular in jacobians:

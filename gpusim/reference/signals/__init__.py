@@ -1,1 +1,1 @@
-"""Reference readers and writers of signals."""
+"""Reference implementation of reading and writing signals."""

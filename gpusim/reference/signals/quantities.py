@@ -1,9 +1,8 @@
-"""Quantities: signals that backends read from a state. Each quantity has a NumPy reader and a C++ expression.
+"""Quantities: the signals that backends compute from a state. Each quantity has a NumPy function and a C++ function.
 
-``device`` is the source code of a C++ function body. The C++ function has the arguments ``w`` (world), ``i`` (index of
-an element) and ``out`` (result). ``w`` has functions that return parameters, tables and the stored state.
-model/fields.py lists the names of the functions. The C++ function can also call the functions of
-cuda_kernels/signals/observe.cuh. backends/codegen/observe_header.py generates the kernels' switch over all quantities.
+``Quantity.device`` is the body of the C++ function. The C++ function has the arguments ``w`` (world), ``i`` (index of
+an element) and ``out`` (result). The methods of ``w`` return parameters, tables and the stored state (model/fields.py
+lists their names). The body can also call the functions of cuda_kernels/signals/observe.cuh.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ matvec, cross = rotations.matvec, rotations.cross
 
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity that exists for every element of a family (bodies, sites, ...).
+    """Quantity of all elements of one family (bodies, sites, ...).
 
-    ``shape`` is the shape of the value for one element. ``read`` takes the indices (n,) of elements and returns
+    ``shape`` is the array shape of the value of one element. ``read`` takes the indices of n elements, and returns
     (num_worlds, n, *shape).
     """
 
@@ -136,7 +135,7 @@ COORDINATE = (
 
 
 def _tension(now: StateReader, i: Array) -> Array:
-    """Return the mean tension of each joint in the last step (N)."""
+    """Return the mean tension of the joints ``i`` in the last step (N)."""
     time = now.state["sensed_time"][:, None]
     return np.where(time > 0.0, now.state["sensed_pull"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -202,7 +201,7 @@ SITE = (
 
 
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
-    """Return how much linear acceleration and torque change from the last kick to t, (num_worlds, n, 6)."""
+    """Return the change of linear acceleration and torque between the last kick and t, (num_worlds, n, 6)."""
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
@@ -220,7 +219,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return the acceleration at t minus gravity, in the axes of the site."""
+    """Return the acceleration of sites at t minus gravity, in the frame of each site."""
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
     new = np.concatenate([s["linear_velocity"][:, body], s["angular_momentum"][:, body]], axis=-1).astype(float)
@@ -285,7 +284,7 @@ JOINT_WRENCH = (
 
 
 def contact_wrench(now: StateReader, i: Array) -> Array:
-    """Return the contact wrench (force, torque about the center of mass) on each sensor's body, (num_worlds, n, 6)."""
+    """Return the contact wrenches on the bodies of n sensors, about their centers of mass, (num_worlds, n, 6)."""
     time = now.state["sensed_time"][:, None, None]
     return np.where(time > 0.0, now.state["sensed_contact"][:, i] / np.where(time > 0.0, time, 1.0), 0.0)
 
@@ -366,7 +365,7 @@ RAY = (
 
 
 def reading(kind: str, declared: Reading) -> Quantity:
-    """Return the quantity that reads one reading (output value) of an actuator kind."""
+    """Return the quantity for one reading (output value) of an actuator kind."""
 
     def read(now: StateReader, i: Array) -> Array:
         return np.asarray(declared.read(now.group(kind), now))[:, i]
@@ -376,21 +375,18 @@ def reading(kind: str, declared: Reading) -> Quantity:
 
 @cache
 def readings(kind: ActuatorType) -> tuple[Quantity, ...]:
-    """Return the quantities for all readings that an actuator kind declares."""
+    """Return the quantities for all readings of an actuator kind."""
     return tuple(reading(kind.name, r) for r in kind.readings)
 
 
 @cache
 def device_quantities(kinds: tuple[ActuatorType, ...]) -> tuple[Quantity, ...]:
-    """Return all quantities that the kernels can read, in the order of their numbers.
-
-    The result includes the readings of the actuator kinds ``kinds``.
-    """
+    """Return all quantities that the kernels can compute, including readings of ``kinds``, sorted by number."""
     of_kinds = (q for kind in kinds for q in readings(kind) if q.device)
     return (*SIM, *BODY, *COORDINATE, *TENSION, *FRAME, *SITE, *IMU, *JOINT_WRENCH, *CONTACT_WRENCH, *of_kinds)
 
 
 @cache
 def numbers(kinds: tuple[ActuatorType, ...]) -> dict[int, int]:
-    """Return the numbers of all quantities. The keys are ``id(quantity)``."""
+    """Return the number of each quantity, with ``id(quantity)`` as the key."""
     return {id(q): number for number, q in enumerate((*device_quantities(kinds), *RAY))}

@@ -1,4 +1,4 @@
-"""Intersections of sensor rays with shapes at the time t of the state. The kernels are in cuda_kernels/rays.cu."""
+"""Intersections of sensor rays with shapes at the time t of the state."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ matvec, dot = rotations.matvec, rotations.dot
 
 @dataclass
 class Casts:
-    """Rays of all worlds, in the world frame, (num_worlds, n, ...).
+    """Results of casting n rays in each world, in the world frame. Arrays are (num_worlds, n, ...).
 
     Attributes:
         origin: start points of the rays, m.
         direction: unit vectors.
-        distance: distance to the first surface, or the sensor's range if the ray hits nothing, m.
+        distance: distance to the first surface, m, or the range of the sensor if the ray hits nothing.
         normal: outward unit normal of the surface that the ray hits, or zeros if the ray hits nothing.
         shape: index of the shape that the ray hits, or -1 if the ray hits nothing.
     """
@@ -37,10 +37,7 @@ class Casts:
         return np.asarray(self.origin + self.distance[..., None] * self.direction)
 
     def intersect(self, now: StateReader, shape: int, rays: Array) -> None:
-        """Intersect the rays with the indices ``rays`` with a shape.
-
-        Keep each hit that is nearer than all earlier hits of the ray.
-        """
+        """Intersect the rays with the indices ``rays`` with one shape. Keep the nearest hit of each ray."""
         spec, body = now.model.shapes[shape], now.model.contact.body[shape : shape + 1]
         kind, rotation = shape_type(spec.kind), now.rotation(body)
         center = now.state["position"][:, body] + matvec(rotation, now.model.contact.center[shape])
@@ -64,7 +61,7 @@ class Casts:
 
 
 def cast_rays(now: StateReader, i: Array) -> Casts:
-    """Cast the rays with indices ``i``, (n,)."""
+    """Cast n rays with the indices ``i``, (n,)."""
     table, worlds = now.rays, now.num_worlds
     origin, direction = now.ray_lines(i)
     max_distance = np.repeat(table["ray_range"][None, i], worlds, axis=0)

@@ -1,10 +1,9 @@
-"""Stage sense: add up the loads of ropes and of sensors over all substeps of a step.
+"""Stage sense: accumulate the loads of ropes and sensors over the substeps of a step.
 
-* Joints: the stage averages the wrench of the child on the parent over the kicks, in the parent's joint frame. A kick
-  is the part of a substep that updates velocities from forces. The wrench includes drives, limits, friction and
-  bounces.
-* Ropes, rods and tendons: the stage sums the impulses along each element over the substeps.
-* Contacts: the stage sums the impulses of all contacts of the body, and their moments about the body's center of mass.
+* Joints: the stage averages the wrench of the child on the parent, in the parent's joint frame. The average weights
+  each substep by its kick time. The wrench includes drives, limits, friction and bounces.
+* Ropes, rods and tendons: the stage sums the impulses along the rope, rod or tendon.
+* Contacts: the stage sums the contact impulses on the sensor's body, and their moments about its center of mass.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def sense(w: StepBuffers) -> None:
 
 
 def _first(w: StepBuffers) -> Array:
-    """Return a mask of the worlds that are in the first substep of a step, (num_worlds, 1, 1)."""
+    """Return a mask of the worlds in the first substep of a step, (num_worlds, 1, 1)."""
     return np.asarray(w.state.arrays["sensed_substeps"] == 1)[:, None, None]
 
 
@@ -56,9 +55,9 @@ def _sense_joints(w: StepBuffers) -> None:
 
 
 def _break_joints(w: StepBuffers) -> None:
-    """Break each joint whose mean force or torque over all substeps of the step exceeds its limit.
+    """Break the joints whose mean force or torque in a step exceeds its break limit.
 
-    The limits of a broken joint are infinite.
+    Breaking a joint makes its position limits infinite.
     """
     limit, slack = w.sensors["joint_sensor_break"], w.state.arrays["joint_slack"]
     if not np.isfinite(limit).any():
@@ -103,7 +102,7 @@ def _sense_contacts(w: StepBuffers) -> None:
 
 
 def _pair_wrench(s: dict[str, Array], m: int, impulses: Array, points: Array, arms: Array, sign: float) -> Array:
-    """Return the impulse (N s) and angular impulse (N m s) of a pair on one of its shapes, (num_worlds, 6)."""
+    """Return the impulse (N s) and the angular impulse (N m s) on one shape of pair ``m``, (num_worlds, 6)."""
     total, middle = np.zeros((len(points), 6)), np.zeros((len(points), 3))
     for k in range(POINTS):
         there = (k < points)[:, None]

@@ -1,9 +1,9 @@
-"""Signals at the time t of a state, without a trial substep: poses, velocities, coordinates and coordinate rates.
+"""Signals that need no trial substep: poses, velocities, joint coordinates and their rates at the time t of a state.
 
 The state stores the velocities at the last three half steps: v1 at t - h1/2, v2 one step earlier, and v3 two steps
-earlier. Between two half steps, a kick applies the forces for the time H. The mean accelerations in the last two kicks
-are (v1 - v2)/H1 and (v2 - v3)/H2. The reader extrapolates the accelerations to t - h1/4 and uses the result to advance
-v1 to t. The error of the velocity at t is of second order. The reader does not extrapolate impacts.
+earlier. Between two half steps, a kick applies the forces for the kick time H. The mean accelerations in the last two
+kicks are (v1 - v2)/H1 and (v2 - v3)/H2. The reader extrapolates these accelerations to t - h1/4, and advances v1 to t
+with the result. The velocity at t has a second-order error. After an impact, the reader does not extrapolate.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ROUGH = 0.5
 
 
 def extrapolated_velocities(state: dict[str, Array], semi_implicit: bool, bodies: Any) -> Array:
-    """Return linear velocities (m/s) and angular momenta (kg m2/s) at t, (num_worlds, n, 6)."""
+    """Return the linear velocities (m/s) and angular momenta (kg m2/s) of n bodies at t, (num_worlds, n, 6)."""
     last = np.concatenate([state[name][:, bodies] for name in ("linear_velocity", "angular_momentum")], axis=-1)
     v1: Array = last.astype(np.float64)
     if semi_implicit:
@@ -76,14 +76,16 @@ def extrapolated_velocities(state: dict[str, Array], semi_implicit: bool, bodies
 
 
 class StateReader:
-    """Reader of the current state of all worlds, without a cache.
+    """Reader of the current state of all worlds.
+
+    In the shapes of results, n is the number of requested elements.
 
     Args:
-        model, coordinates: model of the simulation, and its coordinate table.
-        semi_implicit: whether the state stores velocities at t, and not at half steps.
-        state: function that returns the state to read.
-        parameters: arrays of fields.PARAMETER_FIELDS, by name.
-        control: function that returns the commands, (num_worlds, controls).
+        model, coordinates: model of the simulation, and its table of joint coordinates.
+        semi_implicit: True if the state stores velocities at t, False if it stores velocities at half steps.
+        state: function that returns the current state.
+        parameters: parameter arrays by name (``fields.PARAMETER_FIELDS``).
+        control: function that returns the commands of all actuators, (num_worlds, controls).
     """
 
     def __init__(
@@ -118,7 +120,7 @@ class StateReader:
 
     @property
     def control(self) -> Array:
-        """Return the commands that the actuators use, after limits, factor and offset, (num_worlds, controls)."""
+        """Return the commands after limits, factor and offset, as the actuators use them, (num_worlds, controls)."""
         return self.model.acting(self._control())
 
     def broadcast(self, array: Array) -> Array:
@@ -126,15 +128,15 @@ class StateReader:
         return np.broadcast_to(array, (self.num_worlds, *array.shape[1:]))
 
     def rotation(self, bodies: Any = slice(None)) -> Array:
-        """Return rotation matrices, body to world, (num_worlds, n, 3, 3)."""
+        """Return the rotation matrices of bodies (body to world), (num_worlds, n, 3, 3)."""
         return rotations.matrix_from_quaternion(self.state["orientation"][:, bodies])
 
     def velocity(self, bodies: Any = slice(None)) -> Array:
-        """Return linear velocity (m/s) and angular momentum (kg m2/s), (num_worlds, n, 6)."""
+        """Return the linear velocities (m/s) and angular momenta (kg m2/s) of bodies at t, (num_worlds, n, 6)."""
         return extrapolated_velocities(self.state, self.semi_implicit, bodies)
 
     def twist(self, bodies: Any = slice(None)) -> Array:
-        """Return linear (m/s) and angular velocities (rad/s), world frame, (num_worlds, n, 6)."""
+        """Return the linear (m/s) and angular velocities (rad/s) of bodies at t, world frame, (num_worlds, n, 6)."""
         r, velocity = self.rotation(bodies), self.velocity(bodies)
         inverse = np.linalg.inv(self.parameters["inertia"][:, bodies])
         momentum = matvec(r.swapaxes(-1, -2), velocity[..., 3:])
@@ -146,12 +148,12 @@ class StateReader:
         return np.asarray(self.state["position"][:, body] + matvec(self.rotation(body), arm))
 
     def site_axes(self, i: Array) -> Array:
-        """Return rotation matrices, site to world, (num_worlds, n, 3, 3)."""
+        """Return the rotation matrices of sites (site to world), (num_worlds, n, 3, 3)."""
         frame = rotations.matrix_from_quaternion(self.sites["frame"][i])
         return np.asarray(np.matmul(self.rotation(self.sites["body"][i]), frame))
 
     def ray_lines(self, i: Array) -> tuple[Array, Array]:
-        """Return origins (m) and directions of the rays ``i`` in the world frame, (num_worlds, n, 3) each."""
+        """Return the origins (m) and directions of rays ``i`` in the world frame, (num_worlds, n, 3) each."""
         site, axes = self.rays["ray_site"][i], self.site_axes(self.rays["ray_site"][i])
         return (
             np.asarray(self.site_position(site) + matvec(axes, self.rays["ray_origin"][i])),
@@ -159,22 +161,21 @@ class StateReader:
         )
 
     def points(self, i: Any) -> tuple[Array, Array, Array]:
-        """Return the moment arms of both joint points, and the vector between the points, in the world frame (m)."""
+        """Return the moment arms of the joint points on parent and child, and the vector between both points (m)."""
         c, x = self.coordinates.columns, self.state["position"]
         a, b = c["body_a"][i], c["body_b"][i]
         arm_a, arm_b = matvec(self.rotation(a), c["arm_a"][i]), matvec(self.rotation(b), c["arm_b"][i])
         return arm_a, arm_b, (x[:, b] + arm_b) - (x[:, a] + arm_a)
 
     def axis(self, i: Any) -> Array:
-        """Return the axes of coordinates, world frame, (num_worlds, n, 3)."""
+        """Return the axes of coordinates ``i`` in the world frame, (num_worlds, n, 3)."""
         c = self.coordinates.columns
         return matvec(self.rotation(c["owner"][i]), c["axis"][i])
 
     def rotation_direction(self, i: Any) -> Array:
-        """Return the directions of the rates of rotational coordinates, in the world frame, (num_worlds, n, 3).
+        """Return the vector d of each rotational coordinate, in the world frame, (num_worlds, n, 3).
 
-        The rate of a coordinate is the dot product of its direction and the relative angular velocity
-        (model/euler_angles.py).
+        The rate of the coordinate is d . (omega_child - omega_parent). See model/euler_angles.py.
         """
         c, kind = self.coordinates.columns, self.coordinates.columns["kind"][i]
         other = np.where(c["owner"][i] == c["body_a"][i], c["body_b"][i], c["body_a"][i])
@@ -187,7 +188,7 @@ class StateReader:
         return np.where(middle, self.rotation_direction(i), self.axis(i))
 
     def frame_rotation(self, i: Any) -> Array:
-        """Return quaternions from the parent's to the child's joint frame, with w >= 0, (num_worlds, n, 4)."""
+        """Return the quaternions (with w >= 0) from the parent's to the child's joint frame, (num_worlds, n, 4)."""
         c, q = self.coordinates.columns, self.state["orientation"]
         a = rotations.quaternion_product(q[:, c["body_a"][i]], c["frame_a"][i][None])
         b = rotations.quaternion_product(q[:, c["body_b"][i]], c["frame_b"][i][None])
@@ -195,33 +196,33 @@ class StateReader:
         return np.where(relative[..., 3:] < 0.0, -relative, relative)
 
     def wrapped_angles(self, k: Array) -> Array:
-        """Return joint angles between -pi and pi (rad), (num_worlds, n)."""
+        """Return the joint angles ``k`` between -pi and pi (rad), (num_worlds, n)."""
         t = self.model.topology.angle
         axis = matvec(self.rotation(t.owner[k]), t.axis[k])
         ref_a, ref_b = matvec(self.rotation(t.body_a[k]), t.ref_a[k]), matvec(self.rotation(t.body_b[k]), t.ref_b[k])
         return euler_angles.wrapped(t, axis, ref_a, ref_b, k)
 
     def _angles(self, k: Array) -> Array:
-        """Return joint angles at the current poses, including full rotations (rad)."""
+        """Return the joint angles ``k`` at the current poses, including full rotations (rad)."""
         from gpusim.reference.joints.elements import TWO_PI
 
         wrapped = self.wrapped_angles(k)
         return np.asarray(wrapped + TWO_PI * np.round((self.state["angle"][:, k] - wrapped) / TWO_PI))
 
     def value(self, numbers: Array) -> Array:
-        """Return the values of coordinates (m or rad), (num_worlds, n)."""
+        """Return the values of the joint coordinates ``numbers`` (m or rad), (num_worlds, n)."""
         return self._by_kind(numbers, self._value)
 
     def rate(self, numbers: Array) -> Array:
-        """Return the rates of coordinates (m/s or rad/s), (num_worlds, n)."""
+        """Return the rates of the joint coordinates ``numbers`` (m/s or rad/s), (num_worlds, n)."""
         return self._by_kind(numbers, self._rate)
 
     def axis_value(self, axes: Array) -> Array:
-        """Return the joint coordinates of the axes with the indices ``axes``, (num_worlds, n)."""
+        """Return the joint coordinates of the joint axes ``axes`` (m or rad), (num_worlds, n)."""
         return self.value(self.coordinates.of_axis[axes])
 
     def axis_rate(self, axes: Array) -> Array:
-        """Return the joint rates of the axes with the indices ``axes``, (num_worlds, n)."""
+        """Return the coordinate rates of the joint axes ``axes`` (m/s or rad/s), (num_worlds, n)."""
         return self.rate(self.coordinates.of_axis[axes])
 
     def _by_kind(self, numbers: Array, read: Callable[[str, Array], Array]) -> Array:
@@ -243,7 +244,7 @@ class StateReader:
         return wrapping.find_paths(self.model.topology.wrap, self.state["position"], self.rotation(), part)
 
     def path_rows(self, part: Array) -> list[tuple[Array, Array, Array]]:
-        """Return the Jacobians of the rope paths with the indices ``part``, see :func:`wrapping.rows`."""
+        """Return the Jacobians of the wrapped rope paths with the indices ``part``. See :func:`wrapping.rows`."""
         return wrapping.rows(self.paths(part), self.model.topology.wrap, self.state["position"], part)
 
     def _value(self, kind: str, i: Array) -> Array:
@@ -292,5 +293,5 @@ class StateReader:
         return next(g for g in self.groups if g.type.name == kind)
 
     def command_before(self, group: Group, name: str) -> Array:
-        """Return the commands that an actuator group had in the last step, (num_worlds, n)."""
+        """Return the values of command ``name`` of an actuator group in the last step, (num_worlds, n)."""
         return self.state["command_before"][:, group.control[name]]

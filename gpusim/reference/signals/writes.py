@@ -1,13 +1,12 @@
-"""Writes of poses and velocities in many worlds. A write is a list of operations that run in order.
+"""Writes of poses and velocities in many worlds. A write is a list of operations.
 
 Order of the operations: poses of bodies, joint coordinates (from parent to child), velocities of bodies, joint rates.
-The NumPy backend calls :func:`run` for all chosen worlds. The kernels (cuda_kernels/signals/writes.cuh) execute the
-same operations as the NumPy backend.
+The NumPy backend executes the operations with :func:`run`, and the kernels with cuda_kernels/signals/writes.cuh.
 
 Users write values at the time t, but the state stores velocities half a step before t. The first operations of a write
-advance the velocities of written bodies to t. The last operations subtract (h'/2) a, to convert the velocities back to
-the half step. h' is the duration of the last step, and a is the last acceleration. For a body with a written pose, a is
-the acceleration of free fall. The write does not change any bit in the state of other bodies.
+therefore advance the velocities of the affected bodies to t. The last operations convert them back to the half step.
+They subtract (h'/2) a, with the duration h' of the last step and the last acceleration a of the body. If the write
+changes the pose of a body, a is the acceleration of free fall. The state of all other bodies stays bitwise equal.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ _COUNTED = [KINDS[kind] for kind in COUNTED]
 
 @dataclass(frozen=True)
 class Target:
-    """Target of a write: a quantity of the body or joint with the index ``index``.
+    """Target of a write: the quantity ``what`` of the body or joint with the index ``index``.
 
     For a body, ``what`` is "position", "orientation", "linear" or "angular". For a joint, ``what`` is "coordinates",
     "quaternion", "pose" or "rates".
@@ -60,9 +59,9 @@ _OF_JOINT = {"coordinates": "JOINT", "quaternion": "JOINT_ROTATION", "pose": "JO
 
 
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
-    """Return the operations (n, 4) that write ``targets``.
+    """Return n operations (n, 4) that write ``targets``.
 
-    An entry of ``targets`` is a target and the first column of the target's values.
+    Each entry of ``targets`` is a target and the first column of its values.
     """
     model = now.model
 
@@ -111,7 +110,7 @@ def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
 
 
 def _start_and_end(now: StateReader, moved: set[int], sped: set[int]) -> tuple[list[Operation], list[Operation]]:
-    """Return two lists: the first operations of a write, and the last operations of a write."""
+    """Return the first operations and the last operations of a write."""
     bodies, axis_bodies = now.model.bodies, _axis_bodies(now)
     free = {i for i, body in enumerate(bodies) if not body.kinematic}
     if free and free <= moved:
@@ -126,7 +125,7 @@ def _start_and_end(now: StateReader, moved: set[int], sped: set[int]) -> tuple[l
 
 
 def _axis_bodies(now: StateReader) -> list[set[int]]:
-    """Return, for each joint axis, the bodies that affect the rate of the axis."""
+    """Return for each joint axis the set of bodies that its rate depends on."""
     columns, sums = now.coordinates.columns, now.coordinates.sums
 
     def ends(number: int) -> set[int]:
@@ -139,7 +138,10 @@ def _axis_bodies(now: StateReader) -> list[set[int]]:
 
 
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
-    """Return all bodies that move with the children of ``joints``, in order from parent to child."""
+    """Return the bodies that move with the children of ``joints``, from parent to child.
+
+    Each entry contains the joint to write or -1, the body, and the body that carries it.
+    """
     joint_of = {model.joints[j].child: j for j in reversed(joints)}
     children_of = _children(model, joint_of)
     moved: dict[int, tuple[int, int, int]] = {}
@@ -163,7 +165,7 @@ def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
 
 
 def _children(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int, int]]]:
-    """Return the children of each body, as pairs (joint, child body)."""
+    """Return the children of each body as pairs (joint, child body). ``written`` maps children to written joints."""
     fittings = _fittings(model)
     carriers = dict(written)
     for sets_pose in (True, False):
@@ -180,7 +182,7 @@ def _children(model: Model, written: dict[int, int]) -> dict[int, list[tuple[int
 
 
 def _fittings(model: Model) -> set[int]:
-    """Return the fixed joints whose parent is a dynamic body without other joints."""
+    """Return the fixed joints that attach a free parent body to a link. A write moves this parent with the link."""
     parents = [spec.parent for spec in model.joints if spec.child != WORLD]
     children = [spec.child for spec in model.joints]
     found = set()
@@ -193,7 +195,7 @@ def _fittings(model: Model) -> set[int]:
 
 
 def _subtree(model: Model, children_of: dict[int, list[tuple[int, int]]], joint: int) -> list[int]:
-    """Return the child body of a joint and all descendants of the child, from parent to child."""
+    """Return the child body of a joint and all its descendants, from parent to child."""
     found = {model.joints[joint].child: None}
     for body in (queue := list(found)):
         for _, child in children_of.get(body, ()):
@@ -204,14 +206,17 @@ def _subtree(model: Model, children_of: dict[int, list[tuple[int, int]]], joint:
 
 
 def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> None:
-    """Execute operations in the chosen ``worlds``, (n,). ``values`` contains the written values, (n, columns)."""
+    """Execute operations in n chosen ``worlds`` (n,). The values to write are (n, columns)."""
     writer = _Writer(now, values, worlds)
     for code, i, j, column in operations.tolist():
         getattr(writer, OPERATIONS[code].lower())(i, j, column)
 
 
 class _Writer:
-    """NumPy versions of the operations for the chosen worlds. i and j are the two integer arguments of an operation."""
+    """NumPy versions of the operations.
+
+    Each operation has two integer arguments i and j, and the first column of its values.
+    """
 
     def __init__(self, now: StateReader, values: Array, worlds: Array) -> None:
         self.now, self.values, self.worlds, self.state = now, values, worlds, now.state
@@ -232,14 +237,14 @@ class _Writer:
         return matvec(self._rotation(body), np.broadcast_to(self.now.model.bodies[body].com, (len(self.worlds), 3)))
 
     def _momentum(self, body: int, omega: Array) -> Array:
-        """Return the angular momentum I omega (kg m2/s) in the world frame."""
+        """Return the angular momentum I omega (kg m2/s) of a body in the world frame."""
         inertia = self.now.parameters["inertia"][:, body]
         inertia = inertia if inertia.shape[0] == 1 else inertia[self.worlds]
         r = self._rotation(body)
         return matvec(r, matvec(inertia, matvec(r.swapaxes(-1, -2), omega)))
 
     def restart(self, i: int, j: int, column: int) -> None:
-        """Replace the velocities at half steps by the velocities at t."""
+        """Replace the stored velocities of all bodies by the velocities at t."""
         velocity = self.now.velocity()[self.worlds]
         half = 0.5 * self.state["step_before"][self.worlds][:, None]
         for body in range(len(self.now.model.bodies)):
@@ -253,7 +258,7 @@ class _Writer:
         return np.concatenate([self._get("linear_velocity", body), self._get("angular_momentum", body)], axis=-1)
 
     def _was_struck(self, body: int, now: Array) -> Array:
-        """Return whether an impact changed the velocity or angular momentum of a body in the last step, (n, 6)."""
+        """Return a mask of the linear and angular velocities that an impact changed in the last step, (n, 6)."""
         half = self._half_velocity(body)
         kick = self.state["kick_before"][self.worlds][:, None]
         if self.now.model.bodies[body].kinematic or self.now.semi_implicit:
@@ -275,8 +280,8 @@ class _Writer:
     def step_back(self, i: int, j: int, column: int) -> None:
         """Convert the velocities of body i, and its stored previous velocities, back to the half step.
 
-        If j is 0, subtract the change that :meth:`advance` stored. If j is 1, subtract the change in free fall, except
-        after an impact. If j is 2, subtract the change in free fall, even after an impact.
+        If j is 0, subtract the change that :meth:`advance` stored. If j is 1 or 2, subtract the velocity change in free
+        fall. If j is 1, a body after an impact keeps its velocity.
         """
         times = ("step_before", "kick_before", "kick_before_last")
         h, kick, older = (self.state[name][self.worlds][:, None] for name in times)
@@ -295,7 +300,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return (n, 6): the acceleration due to gravity and applied force, then the applied torque."""
+        """Return the acceleration due to gravity and applied force, and the applied torque, of body i, (n, 6)."""
         p = self.now.parameters
         applied = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))
@@ -306,34 +311,31 @@ class _Writer:
         return np.broadcast_to(pull, (len(self.worlds), 6))
 
     def axis_rate(self, i: int, j: int, column: int) -> None:
-        """Add j times the rate of axis i at t to the stored rates of the axis.
+        """Add j times the rate of joint axis i at t to the stored rates of this axis.
 
-        j is -1 before the write and 1 after the write.
+        The write subtracts the old rate (j = -1), and adds the new rate at the end (j = 1).
         """
         rate = self.now.axis_rate(np.array([i]))[self.worlds, 0]
         for name in ("axis_velocity", "axis_velocity_before"):
             self.state[name][self.worlds, i] += j * rate
 
     def forget_contacts(self, i: int, j: int, column: int) -> None:
-        """Reset the age of contact points on body i.
-
-        After the reset, the next step ignores the history of the points.
-        """
+        """Make the next step ignore the history of all contact points on body i."""
         shapes, age = self.state["pair_shapes"][self.worlds], self.state["contact_age"][self.worlds]
         listed = np.arange(shapes.shape[1]) < self.state["pair_count"][self.worlds][:, None]
         mine = listed & (self.now.model.contact.body[shapes] == i).any(axis=-1) if shapes.size else listed
         self.state["contact_age"][self.worlds] = np.where(mine[..., None], 0, age)
 
     def posed(self, i: int, j: int, column: int) -> None:
-        """Mark each world as written. Accuracy checks ignore the joint errors of poses that the user has written."""
+        """Mark the worlds as written. The next accuracy check then ignores joint errors."""
         self.state["posed"][self.worlds] = 1
 
     def body_position(self, i: int, j: int, column: int) -> None:
-        """Write the origin of the body frame."""
+        """Write the position of the body frame of body i."""
         self._set("position", i, self.values[:, column : column + 3] + self._center_offset(i))
 
     def body_orientation(self, i: int, j: int, column: int) -> None:
-        """Rotate the body to the written orientation. The origin of the body's frame does not move."""
+        """Rotate body i to the written orientation about the origin of its body frame."""
         origin = self._get("position", i) - self._center_offset(i)
         omega = self.now.twist([i])[self.worlds, 0, 3:]
         self._set("orientation", i, rotations.normalized(self.values[:, column : column + 4]))
@@ -341,20 +343,20 @@ class _Writer:
         self._set("angular_momentum", i, self._momentum(i, omega))
 
     def body_linear(self, i: int, j: int, column: int) -> None:
-        """Write the velocity of the center of mass."""
+        """Write the velocity of the center of mass of body i."""
         self._set("linear_velocity", i, self.values[:, column : column + 3])
 
     def body_angular(self, i: int, j: int, column: int) -> None:
-        """Write the angular velocity in the world frame."""
+        """Write the angular velocity of body i in the world frame."""
         self._set("angular_momentum", i, self._momentum(i, self.values[:, column : column + 3]))
 
     def remember(self, i: int, j: int, column: int) -> None:
-        """Store the previous poses, and set the stored velocity changes to zero."""
+        """Save the current poses, and set the accumulated velocity changes to zero."""
         self.before = {name: self.state[name][self.worlds].copy() for name in ("position", "orientation")}
         self.change = np.zeros((*self.before["position"].shape[:2], 6))
 
     def joint(self, i: int, j: int, column: int) -> None:
-        """Write j coordinates of a joint. The coordinates have the indices i, i + 1, ..."""
+        """Write the joint coordinates i, ..., i + j - 1 of one joint."""
         t = self.table
         relative_rotation = np.broadcast_to([0.0, 0.0, 0.0, 1.0], (len(self.worlds), 4))
         after, shift = relative_rotation, np.zeros((len(self.worlds), 3))
@@ -377,17 +379,17 @@ class _Writer:
         self._move_child(i, rotations.quaternion_product(relative_rotation, after), shift)
 
     def _middle_axis(self, i: int) -> Array:
-        """Return the axis of the second Euler angle if all angles are zero, in the child's body frame."""
+        """Return the axis of the second Euler angle in the zero pose, in the child's body frame."""
         t = self.table
         frame_rotation = rotations.quaternion_product(t["frame_b"][i], rotations.quaternion_conjugate(t["frame_a"][i]))
         return cross(t["axis"][i], matvec(rotations.matrix_from_quaternion(frame_rotation), t["other"][i]))
 
     def joint_rotation(self, i: int, j: int, column: int) -> None:
-        """Write the quaternion from the parent's to the child's joint frame."""
+        """Write the rotation of the joint that owns coordinate i, as a quaternion from parent to child frame."""
         self._set_joint_frame(i, self.values[:, column : column + 4], np.zeros((len(self.worlds), 3)))
 
     def joint_pose(self, i: int, j: int, column: int) -> None:
-        """Write the pose of the child's joint frame in the parent's joint frame: position (m) and quaternion."""
+        """Write the position (m) and the quaternion of the child's joint frame in the parent's joint frame."""
         frame = rotations.matrix_from_quaternion(self.table["frame_a"][i])
         shift = matvec(frame[None], self.values[:, column : column + 3])
         self._set_joint_frame(i, self.values[:, column + 3 : column + 7], shift)
@@ -405,7 +407,7 @@ class _Writer:
         self._move(b, q, point - arm)
 
     def _move(self, b: int, q: Array, center: Array) -> None:
-        """Write a new pose. The velocities of the body rotate together with the body."""
+        """Write a new pose of body b. Its velocities rotate with the body."""
         old = self.before["orientation"][:, b]
         q = np.where(np.sum(q * old, axis=-1, keepdims=True) < 0.0, -q, q)
         spin = rotations.quaternion_product(q, rotations.quaternion_conjugate(old))
@@ -416,7 +418,7 @@ class _Writer:
             self._set(name, b, matvec(matrix, self._get(name, b)))
 
     def carry(self, i: int, j: int, column: int) -> None:
-        """Move body i with body j, as if both were one rigid body."""
+        """Move body i with body j, as if both bodies were rigidly connected."""
         inverse_before = rotations.quaternion_conjugate(self.before["orientation"][:, j])
         spin = rotations.normalized(rotations.quaternion_product(self._get("orientation", j), inverse_before))
         arm = self.before["position"][:, i] - self.before["position"][:, j]
@@ -426,9 +428,9 @@ class _Writer:
         )
 
     def rate(self, i: int, j: int, column: int) -> None:
-        """Write the rates of j coordinates of a joint. The coordinates have the indices i, i + 1, ...
+        """Write the rates of the joint coordinates i, ..., i + j - 1 of one joint.
 
-        The child first gets the velocity change of the parent, as if child and parent were one rigid body.
+        The child first gets the velocity change of the parent, as if both bodies were rigidly connected.
         """
         numbers = np.arange(i, i + j)
         difference = self.values[:, column : column + j] - self.now.rate(numbers)[self.worlds]
@@ -442,7 +444,7 @@ class _Writer:
         self.change[:, b, 3:] += angular
 
     def carry_rate(self, i: int, j: int, column: int) -> None:
-        """Add the velocity change of body j to body i, as if i and j were one rigid body."""
+        """Add the velocity change of body j to body i, as if both bodies were rigidly connected."""
         self._rigid(i, j)
 
     def _rigid(self, i: int, j: int) -> None:
@@ -451,7 +453,7 @@ class _Writer:
         self.change[:, i, :3] = self.change[:, j, :3] + cross(self.change[:, j, 3:], arm)
 
     def apply_rates(self, i: int, j: int, column: int) -> None:
-        """Add the stored changes to the velocities."""
+        """Add the accumulated velocity changes to the velocities of all bodies."""
         for b in range(len(self.now.model.bodies)):
             if self.change[:, b].any():
                 self._set("linear_velocity", b, self._get("linear_velocity", b) + self.change[:, b, :3])
@@ -459,9 +461,9 @@ class _Writer:
                 self._set("angular_momentum", b, momentum)
 
     def wrap_angle(self, i: int, j: int, column: int) -> None:
-        """Compute a joint angle between -pi and pi from the poses (rad)."""
+        """Compute joint angle i from the poses, between -pi and pi (rad)."""
         self.state["angle"][self.worlds, i] = self.now.wrapped_angles(np.array([i]))[self.worlds, 0]
 
     def set_angle(self, i: int, j: int, column: int) -> None:
-        """Set a joint angle to the written value, including full rotations."""
+        """Set joint angle i to the written value, which can include full rotations."""
         self.state["angle"][self.worlds, i] = self.values[:, column]

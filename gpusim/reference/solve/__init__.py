@@ -1,1 +1,1 @@
-"""Reference stages that solve joints and contacts together, and move the bodies."""
+"""Reference stages that solve joints and contacts and move the bodies."""

@@ -1,4 +1,4 @@
-"""Constraints of one color, and the matrices for the block solves of these constraints."""
+"""Constraints of one color, with the matrices that solve them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gpusim.typing import Array
 
 @dataclass
 class ColorBatch:
-    """Constraints of one color, or the overflow (constraints without a color).
+    """The n constraints of one color, or of the overflow (constraints without a color).
 
-    ``bodies`` is (n, slots), and Jacobians are (worlds, n, block, slots * 6).
+    ``bodies`` is (n, slots): the bodies of each constraint. Jacobians are (worlds, n, block, slots * 6).
     """
 
     constraints: Array
@@ -35,10 +35,11 @@ class ColorBatch:
 
 @dataclass
 class CoupledRows:
-    """Laws of actuators that couple several axes, for a batch of constraints.
+    """The n actuator laws that couple several axes, in a batch of constraints.
 
-    ``k`` is the index of the law's constraint in the batch. ``number`` is the index of the law in the model.
-    ``rows`` is True for used rows, (n, block). ``product`` is J M^-1 J^T. ``inverse`` is (product + compliance)^-1.
+    ``k`` contains the index of each law's constraint in the batch. ``number`` contains the index of each law in the
+    model. ``rows`` marks the used rows, (n, block). ``product`` is J M^-1 J^T. ``inverse`` is (product +
+    compliance)^-1.
     """
 
     k: Array
@@ -48,7 +49,7 @@ class CoupledRows:
     inverse: Array
 
     def refit(self, w: StepBuffers) -> None:
-        """Recompute the inverses with the current compliances."""
+        """Recompute ``inverse`` with the current compliances."""
         both = self.rows[:, :, None] & self.rows[:, None, :]
         block = np.where(both, self.product, 0.0).astype(w.real)
         index = np.arange(w.topology.block)
@@ -58,12 +59,12 @@ class CoupledRows:
         self.inverse = inverse(block)
 
     def error(self, w: StepBuffers, speed: Array, impulse: Array) -> Array:
-        """Return the residual of the laws at row velocities ``speed``, (num_worlds, n, block)."""
+        """Return the residuals of the laws, (num_worlds, n, block), at the row velocities ``speed``."""
         compliance = matvec(w.coupled_gamma[:, self.number], impulse[:, self.k])
         return np.where(self.rows, w.coupled_target[:, self.number] - speed[:, self.k] - compliance, 0.0)
 
     def write_residuals(self, w: StepBuffers, members: Array, error: Array, change: Array) -> None:
-        """Write each row's residual to ``error``, and the impulse change that removes the residual to ``change``."""
+        """Write the residual of each row to ``error``, and the impulse change that corrects it to ``change``."""
         speed = (w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape))[:, members]
         residual = self.error(w, speed, w.solved[:, members])
         inverse_diagonal = np.diagonal(self.inverse, axis1=-2, axis2=-1)
@@ -75,9 +76,9 @@ class CoupledRows:
 
 @dataclass
 class AxisStep:
-    """Axis rows of n constraints in a batch, one row for each constraint.
+    """Axis rows of n constraints in a batch, with one axis row per constraint.
 
-    ``impulse`` changes the velocities of the bodies by ``motion``, (worlds, n, slots * 6).
+    ``impulse`` changes the twists of the constraint's bodies by ``motion``, (worlds, n, slots * 6).
     """
 
     k: Array

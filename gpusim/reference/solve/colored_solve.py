@@ -1,15 +1,14 @@
 """Stage solve with the colored solver: warm-started sequential impulses by color, and nonlinear position sweeps.
 
-No two constraints of one color share a dynamic body, so the solver solves all constraints of a color at once. The
-solver handles one color after another (Gauss-Seidel). For each constraint, the solver first solves the rigid rows as
-one block. Then the solver solves each axis row (the row of one joint coordinate). The law of an axis row gives the
-impulse as a function of the velocity.
+Two constraints of the same color never share a dynamic body, so the solver solves them in parallel. It solves one color
+after another (Gauss-Seidel). For each constraint, it first solves the rigid rows as one block. Then it solves each axis
+row (the row of one joint coordinate) with its impulse-velocity law.
 
-The overflow contains the constraints without a color. Each sweep first solves the overflow. The solver solves all
-overflow constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If
-a body has n overflow constraints, each constraint acts on a part with 1/n of the body's mass. The motion of the body is
-the mean of the motions of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each
-sweep solves the contacts (contact_solve.py).
+The overflow contains the constraints without a color. Each sweep starts with the overflow. It solves all overflow
+constraints from the same velocities (Jacobi) with mass splitting (Tonge, Benevolenski and Voroshilov 2012). If a body
+has n overflow constraints, each constraint acts on a part with 1/n of the body's mass. The motion of the body is the
+mean of the motions of its parts. Mass splitting conserves momentum and prevents overshoot. After the joints, each sweep
+solves the contacts (contact_solve.py).
 """
 
 from __future__ import annotations
@@ -55,10 +54,9 @@ def solve(w: StepBuffers) -> None:
 
 
 def warm_start(w: StepBuffers) -> None:
-    """Build the batches of the constraints that sweeps solve, and apply the initial impulses.
+    """Build the batches of constraints, and apply the initial impulses.
 
-    Initial impulse = impulse of the last substep * kick time / last kick time. A kick time is the time
-    over which stage kick applies forces.
+    The initial impulse is the impulse of the last substep, scaled by the ratio of the new and the last kick time.
     """
     w.batches = _batches(w)
     for batch in w.batches:
@@ -75,13 +73,13 @@ def warm_start(w: StepBuffers) -> None:
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:
-    """Continue to solve worlds whose bounds or contacts have changed. ``worlds`` is a mask, (num_worlds,)."""
+    """Continue the solve in worlds with new bounds or contacts. ``worlds`` is a mask, (num_worlds,)."""
     w.active = worlds[:, None]
     _run_sweeps(w, ~worlds)
 
 
 def _run_sweeps(w: StepBuffers, done: Array) -> None:
-    """Sweep until all worlds converge, at most ``iterations`` times."""
+    """Sweep until all worlds converge, but at most ``iterations`` times."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _find_rate_next(w)
@@ -130,9 +128,9 @@ def sweep_joints(w: StepBuffers, live: Array) -> Array:
 
 
 def residual(w: StepBuffers) -> Array:
-    """Return each world's greatest residual (m/s or rad/s) of the rows that sweeps solve.
+    """Return the maximum row residual (m/s or rad/s) in each world, over all rows that sweeps solve.
 
-    For a soft row, the residual is the velocity change that would satisfy the row.
+    The residual of a soft row is the velocity change that would satisfy its law.
     """
     change, error = np.zeros_like(w.solved), _row_errors(w)
     for batch in w.batches:
@@ -151,7 +149,7 @@ def _greatest(w: StepBuffers, values: Array) -> Array:
 
 
 def _row_errors(w: StepBuffers) -> Array:
-    """Return the residuals of rigid and axis rows, (num_worlds, constraints, block)."""
+    """Return the residuals of all rigid rows and axis rows, (num_worlds, constraints, block)."""
     speed = w.row_velocity(w.twist) + w.bias.reshape(w.solved.shape)
     error = np.where(_rigid_mask(w), speed, w.real.type(0))
     rows = w.topology.axis_row
@@ -175,7 +173,7 @@ def _rigid_mask(w: StepBuffers) -> Array:
 
 
 def _batches(w: StepBuffers) -> list[ColorBatch]:
-    """Return the batches of constraints: first the overflow, if any, then one batch for each color."""
+    """Return the batches of constraints: the overflow (if any), then one batch for each color."""
     t = w.topology
     sets = t.coloring_for(w.config.max_colors)
     rigid = _rigid_mask(w)
@@ -232,7 +230,7 @@ def _wide(blocks: Array) -> Array:
 
 
 def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisStep]:
-    """Return lists of axis rows. List k contains the k-th axis row of every constraint."""
+    """Return the axis rows. Entry k of the result contains the k-th axis row of every constraint."""
     owner, local_row = w.layout.axis_constraint, w.layout.axis_slot
     position = np.full(w.topology.num_constraints, -1)
     position[batch.constraints] = np.arange(batch.constraints.size)
@@ -245,7 +243,7 @@ def _axis_steps(w: StepBuffers, batch: ColorBatch, product: Array) -> list[AxisS
 
 
 def _axis_step(w: StepBuffers, batch: ColorBatch, product: Array, k: Array, local_row: Array, axis: Array) -> AxisStep:
-    """Eliminate the rigid rows of the constraints from the axis rows (Schur complement)."""
+    """Return axis rows after elimination of the rigid rows of their constraints (Schur complement)."""
     alone = product[:, k, local_row, local_row]
     coupled = np.where(batch.rigid[k], product[:, k, local_row], 0.0)
     impulse = -matvec(batch.inverse[:, k], coupled)
@@ -289,7 +287,7 @@ def _sweep_batch(w: StepBuffers, batch: ColorBatch, mode: Array) -> Array:
 
 
 def _body_changes(w: StepBuffers, batch: ColorBatch, impulse: Array) -> Array:
-    """Return the velocity changes of bodies due to impulses of a batch, (worlds, bodies, 6)."""
+    """Return the twist changes of all bodies that the impulses of a batch cause, (worlds, bodies, 6)."""
     moved = matvec(batch.mass_jacobian.swapaxes(-1, -2), impulse).reshape(w.num_worlds, *batch.bodies.shape, 6)
     if batch.load is not None:
         moved = moved / batch.load.astype(w.real)[:, :, None]
@@ -312,9 +310,8 @@ def _find_rate_next(w: StepBuffers) -> None:
 def correct_positions(w: StepBuffers) -> None:
     """Correct positions by nonlinear Gauss-Seidel after the drift.
 
-    The Jacobians are those from stage prepare, before the drift. Let C be the error of a row (m or rad). A sweep
-    corrects only the fraction max(0.2, 1/(1 + |C|/0.001)) of C, because a full linear correction of a large error
-    overshoots.
+    The correction uses the Jacobians before the drift. Let C be the error of a row (m or rad). A sweep corrects only
+    the fraction max(0.2, 1/(1 + |C|/0.001)) of C. A full linear correction of a large error would overshoot.
     """
     for _ in range(POSITION_SWEEPS):
         for batch in w.batches:
@@ -328,7 +325,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Add split impulses to the displacement ``moved``. Split impulses correct a fraction of the position errors."""
+    """Add to the displacement ``moved`` a correction of the fraction SPLIT_FRACTION of the position errors."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
@@ -340,7 +337,7 @@ def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
 
 
 def follow(w: StepBuffers, moved: Array) -> None:
-    """Change the displacement ``moved`` (num_worlds, bodies, 6) by one sweep over the rigid rows."""
+    """Make the displacement ``moved`` (num_worlds, bodies, 6) satisfy the rigid rows better, by one sweep."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 

@@ -1,19 +1,19 @@
-"""Solve contacts with the direct solver: sweep between the forward and the backward solve of the joint rows.
+"""Contacts in the direct solver: contact sweeps between the forward and the backward solve of the joint rows.
 
 The joint rows have the matrix A = J M^-1 J^T + gamma = S^-1 L D L^T S^-1 (factor.py). v contains the velocities of the
-bodies. C_n v is the relative twist of manifold n at the manifold's center. For each manifold, the solver computes
+bodies. C_n v is the relative twist of the two bodies of manifold n, at the manifold's center. For each manifold, the
+solver computes
 
     Y_n = L^-1 S J M^-1 C_n^T,   Z_n = D^-1 Y_n,   R_n = C_n M^-1 C_n^T - Y_n^T Z_n.
 
 R_n is the response of the manifold to a wrench, including the reactions of all joints. In each pass, the solver first
-computes x = D^-1 L^-1 S r from the residual r (forward solve). After the forward solve, the solver sweeps the contacts:
+computes x = D^-1 L^-1 S r from the residual r of the joint rows (forward solve). Then it sweeps the contacts:
 
     t = C_n v + Y_n^T x;  solve the points with the response R_n: wrench f;  v += M^-1 C_n^T f,  x -= Z_n f
 
-After the sweeps, the solver does the backward solve: p += S L^-T x, v += M^-1 J^T S L^-T x. p contains the joint
-impulses. If the bodies of manifolds have joints, the solver handles the manifolds of a world one after another.
-
-If the joints lock the motion of a contact point, the point gets a compliance (``_add_floors``).
+The backward solve follows: p += S L^-T x, v += M^-1 J^T S L^-T x. p contains the joint impulses. The solver handles
+manifolds on bodies with joints one after another in each world. If the joints lock the motion of a contact point, the
+point gets a compliance (``_add_floors``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RESPONDING = ("response", "mass", "moved", "floor", "push_yield", "path_y", "pat
 
 
 def respond_articulated(w: StepBuffers, worlds: Array) -> None:
-    """Compute the responses of articulated manifolds after a factorization. ``worlds`` is a mask, (num_worlds,)."""
+    """Compute the response matrices of manifolds on bodies with joints, in the worlds of the mask ``worlds``."""
     if w.touch is None:
         return
     w.condensed_fits &= ~worlds
@@ -65,15 +65,15 @@ def _respond(w: StepBuffers, m: Manifolds) -> None:
 
 
 def _needs_torque_response(m: Manifolds) -> Array:
-    """Return a mask of manifolds that need the response to torques, (n,)."""
+    """Return a mask of the manifolds for which the solver needs the response to torques, (n,)."""
     patch = m.law[:, contact_laws.FRICTION_AT] == contact_laws.CONTENSOU
     return np.asarray((m.points > 1) | patch | contact_tire.tires(m) | (m.spinning > 0.0) | (m.rolling > 0.0))
 
 
 def _bounded_response(w: StepBuffers, m: Manifolds) -> Array:
-    """Return the response (n, 4) that each point would have without joints.
+    """Return the velocity of contact points per unit normal impulse without joints, (n, 4).
 
-    A multiple of the mechanism's inverse mass limits the response.
+    The mass of the whole mechanism sets an upper bound.
     """
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]
@@ -81,7 +81,7 @@ def _bounded_response(w: StepBuffers, m: Manifolds) -> Array:
 
 
 def _joint_velocity(w: StepBuffers, m: Manifolds, motion: Array) -> Array:
-    """Return the velocities of the joint rows due to motions (n, 2, 6) of the manifolds' bodies."""
+    """Return the velocities of the joint rows that twists (n, 2, 6) of the bodies of n manifolds cause."""
     moved = np.zeros_like(w.twist)
     world = np.broadcast_to(m.world[:, None], m.body.shape)
     moved[world[m.moves], m.body[m.moves]] = motion[m.moves]
@@ -104,12 +104,10 @@ def _add_floors(m: Manifolds, free: Array) -> None:
 
 
 def sweep_contacts(w: StepBuffers, worlds: Array, max_sweeps: Array | int) -> None:
-    """Sweep contacts, and joints that the direct solver does not solve, until ``worlds`` converge.
+    """Sweep the contacts until ``worlds`` converge, together with joints that the direct solver does not solve.
 
-    ``max_sweeps`` is the maximum number of sweeps: an array (num_worlds,), or one number for all worlds.
-
-    For joints that the direct solver solves, ``w.delta`` contains x of the forward solve, (num_worlds, constraints,
-    block).
+    ``max_sweeps`` is the maximum number of sweeps: one number, or an array (num_worlds,). ``w.delta`` contains x of the
+    forward solve, (num_worlds, constraints, block).
     """
     swept = bool(w.topology.swept.any())
     if w.touch is None and not swept:
@@ -144,7 +142,7 @@ def sweep_contacts(w: StepBuffers, worlds: Array, max_sweeps: Array | int) -> No
 
 
 def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
-    """Solve the contacts of ``worlds`` by Newton's method."""
+    """Solve the contacts of ``worlds`` by Newton's method. Return ``live`` without the solved worlds."""
     if not worlds.any():
         return live
     solved, change, load = contact_newton.solve(w, worlds)

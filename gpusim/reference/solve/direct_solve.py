@@ -2,11 +2,12 @@
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
-b is the curvature bias. Limits, friction and saturation use active-set switching (modes.py). Each pass recomputes the
-nonlinear laws at the new velocities. A *refresh* recomputes the curvature bias b. The first pass does not recompute b.
+b is the curvature bias. Position limits, friction and force limits use active-set switching (modes.py). The solver
+iterates in *passes*. Each pass solves all rows, and then linearizes the nonlinear laws at the new velocities. After the
+first pass, a *refresh* also recomputes b.
 
-If later passes diverge, the *guard* restores the solution of the first pass. Near a singular pose of a loop, the guard
-restarts the passes with a damped factorization.
+If later passes diverge, the *guard* restores the solution of the first pass. Near a singular pose of a kinematic loop,
+it restarts the passes with a damped factorization.
 
 Between the forward and the backward solve, the solver sweeps the contacts (contact_direct.py).
 """
@@ -71,7 +72,7 @@ SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
 
 class Rows:
-    """Compliance and target of every row in the current modes, (num_worlds, constraints, block)."""
+    """Compliances and targets of all rows in their current modes, (num_worlds, constraints, block)."""
 
     def __init__(self, w: StepBuffers, response: Array) -> None:
         self.gamma = np.zeros_like(response)
@@ -82,7 +83,7 @@ class Rows:
         self.floor = MIN_SLOPE[w.real] / self.response
 
     def fill(self, w: StepBuffers, mode: Array) -> None:
-        """Set the compliances and targets of the axis rows in the modes ``mode``."""
+        """Set the compliances and targets of all axis rows for the modes ``mode``."""
         impulse, slope = w.law.total(mode)
         contact = mode & CONTACT_BITS
         rigid = contact >= STICK
@@ -96,7 +97,7 @@ class Rows:
         coupled_laws.fill(w, self.gamma, self.target)
 
     def residual(self, w: StepBuffers) -> Array:
-        """Return the residual of the row equations (m/s or rad/s)."""
+        """Return the residuals of all rows (m/s or rad/s), (num_worlds, constraints, block)."""
         compliance = (self.gamma + self.regularization) * w.solved
         compliance[:, w.topology.coupled_constraint] += coupled_laws.off_diagonal_product(w, w.solved)
         residual = self.target - w.row_velocity(w.twist) - w.bias.reshape(w.solved.shape) - compliance
@@ -104,19 +105,19 @@ class Rows:
         return residual
 
     def change(self, w: StepBuffers, residual: Array, response: Array) -> Array:
-        """Return each world's greatest residual (m/s or rad/s) that an impulse on the same row can correct."""
+        """Return the maximum residual (m/s or rad/s) that an impulse on the same row can correct, (num_worlds,)."""
         return np.asarray(
             np.abs(residual * (response / (response + self.gamma)) * w.topology.row_used).max(axis=(1, 2))
         )
 
     def rigid_error(self, w: StepBuffers, residual: Array) -> Array:
-        """Return the greatest residual of the rigid rows (m/s or rad/s), (num_worlds,)."""
+        """Return the maximum residual of the rigid rows (m/s or rad/s), (num_worlds,)."""
         rigid = w.topology.row_used & (self.gamma == 0.0)
         return np.asarray(np.abs(residual * rigid).max(axis=(1, 2)))
 
 
 class Passes:
-    """Counters of each world: remaining passes, and passes since the last factorization of the world."""
+    """Control of the passes in each world: counters, error measures, and the saved solution of the first pass."""
 
     def __init__(self, w: StepBuffers) -> None:
         worlds = w.num_worlds
@@ -139,7 +140,7 @@ class Passes:
         return self.remaining > 0
 
     def end(self, w: StepBuffers, error: Array, change: Array) -> None:
-        """End the passes in each world that has no residual and whose bias matches the velocities."""
+        """End the passes in converged worlds, and detect diverging worlds for the guard."""
         active, refreshed = self.active, (self.since > 0) & ~self.hold_bias
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
@@ -151,14 +152,12 @@ class Passes:
         self.weighs = second & ~far & refreshed & self.active
 
     def guard(self, w: StepBuffers, energy: Array, plain: Array) -> None:
-        """Store the solution of the first pass.
-
-        If later passes diverge, restore the first solution or restart the passes.
+        """Save the solution of the first pass. If later passes diverge, restore this solution or restart the passes.
 
         Args:
             w: work arrays of the substep.
-            energy: energy r x of the correction x for the residual r, (num_worlds,).
-            plain: energy of the correction if diag(A) replaces A, (num_worlds,).
+            energy: energy r . x of the correction x, which corrects the residual r, (num_worlds,).
+            plain: energy of the correction with diag(A) instead of A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # refreshes change the bias
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -196,7 +195,7 @@ class Passes:
             self.refreshes[straight] = self.max_refreshes[straight]
 
     def _release(self, w: StepBuffers) -> None:
-        """Reset the impulses to zero for joints of the direct solver, in the worlds of the mask ``released``."""
+        """Reset the joint impulses of the direct solver to zero, in the worlds of the mask ``released``."""
         worlds = self.released
         impulse = np.where(worlds[:, None, None] & ~w.topology.swept[:, None], w.solved, w.real.type(0.0))
         w.solved = w.solved - impulse
@@ -206,13 +205,13 @@ class Passes:
         self.hold_bias[worlds], self.remaining[worlds] = True, self.max_passes[worlds]
 
     def restart(self, worlds: Array) -> None:
-        """Reset the counters of worlds that the solver factors again."""
+        """Reset the counters of ``worlds`` before a new factorization."""
         self.switches[worlds] += 1
         self.since[worlds] = 0
         self.remaining[worlds] = self.max_passes[worlds]
 
     def plan_bias(self, worlds: Array) -> None:
-        """In the worlds of a mask, decide whether the next pass keeps the curvature bias."""
+        """Decide in which ``worlds`` the next pass keeps the curvature bias."""
         self.hold_bias = np.where(worlds, (self.since == 0) | (self.refreshes >= self.max_refreshes), self.hold_bias)
         self.refreshes += worlds & (self.since > 0)
 
@@ -236,7 +235,7 @@ def _work(w: StepBuffers, velocity: Array, momentum: Array, twist: Array) -> Arr
 
 
 def _gains(w: StepBuffers, motion: Array) -> Array:
-    """Return a mask (num_worlds,) of the worlds that contain loops and get too much energy from the solve."""
+    """Return a mask (num_worlds,) of worlds with loops that gain too much energy in the solve."""
     t = w.topology
     if not t.loops.any():
         return np.zeros(w.num_worlds, bool)
@@ -253,7 +252,7 @@ def _choose(worlds: Array, these: Array, others: Array) -> Array:
 
 @dataclass
 class System:
-    """Equations of a substep, which the passes solve."""
+    """Equations of a substep, with the state of the passes that solve them."""
 
     blocks: Array
     response: Array
@@ -265,7 +264,7 @@ class System:
 
 
 def solve(w: StepBuffers) -> None:
-    """Compute ``solved`` (impulses), ``twist`` and ``rate_next`` (axis rates). Keep the factor for stage positions."""
+    """Compute the impulses ``solved``, the velocities ``twist`` and the axis rates ``rate_next``."""
     t = w.topology
     blocks = products(t, w.jacobian, w.mass_jacobian)
     response = diagonal(t, blocks)
@@ -304,7 +303,7 @@ def solve(w: StepBuffers) -> None:
 
 
 def _predict_bias(w: StepBuffers) -> None:
-    """Predict the bias with the impulses of the last substep, in worlds with fast rotors (rotors.py)."""
+    """Predict the curvature bias from the impulses of the last substep, in worlds with fast rotors (rotors.py)."""
     touching = w.touch.touching if w.touch is not None else np.zeros(w.num_worlds, bool)
     w.spinning, angles = rotors.find_spinning(w, touching | w.topology.swept.any())
     measure_spins(w, angles)
@@ -319,7 +318,7 @@ def _predict_bias(w: StepBuffers) -> None:
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:
-    """Continue to solve worlds whose bounds or contacts have changed. ``worlds`` is a mask, (num_worlds,)."""
+    """Continue the solve in worlds with new bounds or contacts. ``worlds`` is a mask, (num_worlds,)."""
     system: System = w.direct
     system.passes.resume(worlds)
     system.rows.fill(w, system.mode)
@@ -345,7 +344,7 @@ def _run_passes(w: StepBuffers, system: System, worlds: Array) -> None:
 
 
 def _refresh_bias(w: StepBuffers, hold: Array) -> None:
-    """Recompute the curvature bias from the newest velocities, except in the worlds of the mask ``hold``."""
+    """Recompute the curvature bias at the newest velocities. Worlds in the mask ``hold`` keep their bias."""
     if hold.all():
         return
     saved = w.bias.copy() if hold.any() or w.topology.swept.any() else None
@@ -387,7 +386,7 @@ def _total(energy: Array) -> Array:
 
 
 def _refit(w: StepBuffers, system: System) -> Array:
-    """Update laws and modes with the newest velocities."""
+    """Update laws and modes at the newest velocities. Return a mask of the worlds that need a new factorization."""
     rows, mode, passes = system.rows, system.mode, system.passes
     before = w.rate_next
     _find_rate_next(w)
@@ -425,10 +424,10 @@ def _start_modes(w: StepBuffers, mode: Array, response: Array) -> None:
 
 
 def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
-    """Switch rows that have left their segment of a piecewise linear law to the adjacent segment.
+    """Switch rows that have left their segment of the law to the adjacent segment (modes.py).
 
-    Switching all rows at once is fast but may cycle. To prevent cycles, the solver switches only the row with the
-    lowest index after many switches in a world. The least-index rule always terminates (Murty 1974).
+    Switching all rows at once is fast, but it may cycle. After many switches, the solver therefore switches only the
+    row with the lowest index. This rule always terminates (Murty 1974).
     """
     if not w.law.switches:
         return np.zeros(w.num_worlds, bool)
@@ -452,7 +451,7 @@ def _switch_modes(w: StepBuffers, system: System, may: Array) -> Array:
 
 
 def _next_modes(w: StepBuffers, system: System) -> Array:
-    """Return the modes that match the impulse and the rate of each axis row, (num_worlds, axes)."""
+    """Return the new modes of all axis rows for the current impulses and rates, (num_worlds, axes)."""
     excess = system.passes.switches - CAREFUL_AFTER
     impulse = w.solved.reshape(w.num_worlds, -1)[:, w.topology.axis_row]
     touching = w.touch.touching if w.touch is not None else False

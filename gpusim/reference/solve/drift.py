@@ -19,7 +19,7 @@ FAST_ROTATION = 1.0
 
 
 def drift(w: StepBuffers) -> None:
-    """Compute x += h v and R = exp(h omega_mid) R, and store the data for the next substep."""
+    """Compute x += h v and R = exp(h omega_mid) R, and store the results of the solve for the next substep."""
     state = w.state.arrays
     _keep_velocities(w)
     store_velocities(w)
@@ -38,7 +38,7 @@ def drift(w: StepBuffers) -> None:
 
 
 def _keep_velocities(w: StepBuffers) -> None:
-    """Store the velocities of the previous half steps."""
+    """Store the velocities at the previous half steps in the state."""
     state = w.state.arrays
     v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
     v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1)
@@ -55,7 +55,7 @@ def _keep_velocities(w: StepBuffers) -> None:
 
 
 def _starts_with_jump(w: StepBuffers) -> Array:
-    """Return a mask (num_worlds,) of the worlds whose initial velocities violate rigid rows, limits or contacts."""
+    """Return a mask (num_worlds,) of worlds whose initial velocities violate rigid rows, limits or contacts."""
     jumps: Array = np.zeros(w.num_worlds, bool)
     first = w.h_prev[:, 0] <= 0.0
     if w.scheme == "semi_implicit" or not first.any():
@@ -87,7 +87,7 @@ def _held_rows(w: StepBuffers) -> Array:
 
 
 def _row_jumps(w: StepBuffers, min_jump: Array) -> Array:
-    """Return a mask (num_worlds, rows) of the rows with a high row velocity at the start of the substep."""
+    """Return a mask (num_worlds, rows) of the rows with a significant row velocity before the kick."""
     parts = (slice(0, 3), slice(3, 6))
     speeds = [rotations.norm(w.twist_before[..., k]) + rotations.norm(w.twist[..., k]) for k in parts]
     sides = sum(
@@ -100,7 +100,7 @@ def _row_jumps(w: StepBuffers, min_jump: Array) -> Array:
 
 
 def _advance_angles(w: StepBuffers) -> None:
-    """Advance the angles of fast joints, to count full rotations correctly."""
+    """Advance the stored angles of fast joints, so that full rotations are counted correctly."""
     t, angle = w.topology.angle, w.state.arrays["angle"]
     if t.axis.size:
         rate = (w.twist[:, t.body_b, 3:] - w.twist[:, t.body_a, 3:]).astype(np.float64)
@@ -109,12 +109,12 @@ def _advance_angles(w: StepBuffers) -> None:
 
 
 def _midpoint_rates(w: StepBuffers) -> Array:
-    """Return the angular velocities at the midpoint of the step."""
+    """Return the angular velocities of all bodies at the midpoint of the step."""
     return midpoint_rate(w, w.twist) if w.twist[..., 3:].any() else w.twist[..., 3:]
 
 
 def store_velocities(w: StepBuffers) -> None:
-    """Store the velocities at the half step, and the other results of the solve."""
+    """Store the solved velocities, impulses, modes and residuals in the state."""
     state = w.state.arrays
     state["linear_velocity"][:] = w.twist[..., :3]
     state["angular_momentum"][:] = w.momentum_kicked + momentum_change(w)
@@ -128,14 +128,14 @@ def store_velocities(w: StepBuffers) -> None:
 
 
 def momentum_change(w: StepBuffers) -> Array:
-    """Return the angular momentum due to the impulses, I (omega - omega_kicked), in the world frame (kg m2/s)."""
+    """Return the angular momentum change due to impulses, I (omega - omega_kicked), in the world frame (kg m2/s)."""
     change = w.twist[..., 3:] - w.twist_kicked[..., 3:]
     body = rotations.matvec(w.rotation_real.swapaxes(-1, -2), change)
     return rotations.matvec(w.rotation_real, rotations.matvec(w.inertia, body))
 
 
 def displace(w: StepBuffers) -> None:
-    """Correct the poses by the displacements that correct joint errors and penetration."""
+    """Apply the displacements that correct joint errors and penetration."""
     worlds: Array = np.full(w.num_worlds, w.scheme == "semi_implicit")
     if w.contacts is not None:
         worlds |= w.contacts.pushing != 0

@@ -1,11 +1,12 @@
 """Stage positions: correct the position errors of rigid constraint rows after the drift. Velocities do not change.
 
-In every substep, the direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factorization of the velocity
-solve. C contains the position errors. The correction is linear, so after a rotation by theta, an error of about L
-theta^2 remains. L is a typical lever arm of the model (``usual_lever``, limits.py). Near a singular pose of a loop, a
-tiny error would cause a large rotation, which would open the joints. The solver therefore scales the rotation theta of
-loop corrections to ``theta^2 <= error / L`` (a trust region). The solver repeats the correction with a new
-factorization of the rigid rows at the corrected pose.
+The direct solver computes dx = -M^-1 J^T A^-1 C for all rows, with the factorization of the velocity solve. C contains
+the position errors. The correction is linear, so a correction that rotates a body by theta leaves an error of about L
+theta^2. L is a typical lever arm of the model (``usual_lever``, limits.py).
+
+Near a singular pose of a kinematic loop, a tiny error would cause a large rotation and open the joints. In models with
+loops, the solver therefore limits theta to ``theta^2 <= error / L`` (a trust region). It repeats the correction with a
+new factorization of the rigid rows at the corrected pose.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ MAX_CORRECTIONS, CLOSED, OPEN, APART, CLOSING_RATIO = 8, 1e-5, 2e-4, 1e-2, 0.9
 
 
 def correct_direct(w: StepBuffers) -> None:
-    """Correct the position errors of all rigid rows at once."""
+    """Correct the position errors of all rigid rows with the direct solver."""
     t = w.topology
     if t.loops.any():
         return _close_loops(w)
@@ -40,7 +41,7 @@ def correct_direct(w: StepBuffers) -> None:
 
 
 def _close_loops(w: StepBuffers) -> None:
-    """Repeat the correction in each world until the errors no longer decrease."""
+    """Correct the position errors of models with loops. Repeat the correction while the errors decrease."""
     state, real = w.state.arrays, w.real.type
     closing = np.ones(w.num_worlds, bool)
     before = np.full(w.num_worlds, np.inf, w.real)
@@ -70,7 +71,7 @@ def _greatest_error(w: StepBuffers, errors: Array) -> Array:
 
 
 def _trusted_fraction(w: StepBuffers, error: Array, change: Array) -> Array:
-    """Return the fraction of the correction to apply, (num_worlds,)."""
+    """Return the fraction of the correction ``change`` that is inside the trust region, (num_worlds,)."""
     rotation = change[..., 3:]
     square = (
         rotation[..., 0] * rotation[..., 0] + rotation[..., 1] * rotation[..., 1] + rotation[..., 2] * rotation[..., 2]
@@ -80,7 +81,7 @@ def _trusted_fraction(w: StepBuffers, error: Array, change: Array) -> Array:
 
 
 def row_errors(w: StepBuffers) -> Array:
-    """Return the position errors of all rows, (num_worlds, constraints, block). Axis rows have the error 0."""
+    """Return the position errors of all rigid rows, (num_worlds, constraints, block), with 0 for axis rows."""
     t = w.topology
     w.rotation = rotations.matrix_from_quaternion(w.state.arrays["orientation"])
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
@@ -97,10 +98,7 @@ def row_errors(w: StepBuffers) -> Array:
 
 
 def split_impulse_velocity(w: StepBuffers) -> Array:
-    """Return the displacement of split impulses.
-
-    The displacement corrects the fraction SPLIT_FRACTION of the position errors at the start of the substep.
-    """
+    """Return the displacement that corrects the fraction SPLIT_FRACTION of the position errors."""
     t = w.topology
     errors = np.zeros((w.num_worlds, t.num_constraints * t.block))
     errors[:, t.rigid_row] = w.element_value[:, t.rigid_element]

@@ -1,10 +1,8 @@
 """Stage relax: solve the velocities again after the drift.
 
 Before the drift, the contact rows allow an approach speed of ``gap/h``, so that a landing body ends on the surface.
-Touching points have a small compliance (contact_rows.py). After the drift, stage relax makes the rows rigid and solves
-again, from the last solution.
-
-Positions do not change.
+Touching contact points have a small compliance (contact_rows.py). After the drift, stage relax removes this compliance
+and solves again, starting from the last solution. Positions do not change.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from gpusim.typing import Array
 
 
 def relax(w: StepBuffers) -> None:
-    """Solve again in the worlds whose velocities change after the drift, and store the velocities."""
+    """Solve again in worlds with impacts or compliant contacts, and store the new velocities."""
     worlds = _find_axis_impacts(w) | _relax_points(w)
     if w.contacts is not None:
         w.contacts.relaxing[:] = worlds
@@ -42,7 +40,7 @@ def _resolve(w: StepBuffers, worlds: Array) -> None:
 
 
 def _find_axis_impacts(w: StepBuffers) -> Array:
-    """If an axis bounces at a position limit, set its velocity bound to the speed after the impact."""
+    """Set the velocity bounds of axes that bounce at a position limit. Return a mask of their worlds."""
     none = np.zeros(w.num_worlds, bool)
     if not w.bounces or not w.topology.axis_row.size:
         return none
@@ -68,7 +66,7 @@ def _find_axis_impacts(w: StepBuffers) -> Array:
 
 
 def _relax_points(w: StepBuffers) -> Array:
-    """Set the rows of all rigid contact points for the solve after the drift."""
+    """Make all rigid contact rows rigid for the new solve. Return a mask of worlds to solve again, (num_worlds,)."""
     worlds = np.zeros(w.num_worlds, bool)
     if w.touch is None:
         return worlds

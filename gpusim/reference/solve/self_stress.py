@@ -1,4 +1,4 @@
-"""Remove self-stress of loops: impulses of linearly dependent constraint rows that cancel each other.
+"""Remove self-stress of kinematic loops: impulses of linearly dependent constraint rows that cancel each other.
 
 Self-stress moves no body. :func:`drop` removes self-stress: it replaces the impulses p by A^-1 A p, with the
 regularized factorization as A^-1.
@@ -18,10 +18,9 @@ SELF_STRESS = {np.dtype(np.float64): 1e-3, np.dtype(np.float32): 0.1}
 
 
 def redundant(w: StepBuffers) -> Array:
-    """Return a mask of the worlds whose loops may have dependent rows, (num_worlds,).
+    """Return a mask of the worlds whose loops may have linearly dependent rows, (num_worlds,).
 
-    A world with a weak pivot may have dependent rows. If no loop contains an axis row, all worlds may have dependent
-    rows.
+    Such worlds have a weak pivot. If no loop contains an axis row, the mask contains all worlds.
     """
     t = w.topology
     mask: Array = (w.softening > 0.0) | (t.loops.any() & ~t.may_depend.any())
@@ -29,7 +28,7 @@ def redundant(w: StepBuffers) -> Array:
 
 
 def drop(w: StepBuffers, worlds: Array) -> Array:
-    """Remove self-stress from ``w.solved`` in worlds with dependent rows. ``worlds`` is a mask, (num_worlds,).
+    """Remove self-stress from the impulses ``w.solved``, in the worlds of the mask ``worlds`` with dependent rows.
 
     Returns:
         The change of the impulses, (num_worlds, constraints, block).

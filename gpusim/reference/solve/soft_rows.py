@@ -1,13 +1,13 @@
-"""Block solve of soft axis rows together with the rigid rows of the same joint, in the colored solver.
+"""Combined block solve of soft axis rows and rigid rows of one constraint, in the colored solver.
 
-A row with the law ``p = P - D u`` has the compliance gamma = 1/D. A is J M^-1 J^T of the axis rows, after elimination
-of the rigid rows. If the solver solves two axis rows i and j one after another, each sweep multiplies the error of the
-rows by the factor
+An axis row with the law ``p = P - D u`` has the compliance gamma = 1/D. Let A be J M^-1 J^T of the axis rows, after
+elimination of the rigid rows. If the solver solves two axis rows i and j one after another, each sweep multiplies their
+errors by the factor
 
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
-If the factor exceeds COUPLING_LIMIT, the axis rows join the block of the rigid rows. The inverse of the block is N = (A
-+ gamma)^-1 over the rigid and the joined rows. The block solve uses the linear laws of the joined rows.
+If the factor exceeds COUPLING_LIMIT, both axis rows join the block of the rigid rows. The solver then inverts J M^-1
+J^T + gamma of this whole block. It uses the linear laws of the joined rows.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ COUPLING_LIMIT = 0.1
 
 
 def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Array) -> None:
-    """Join strongly coupled soft axis rows with the rigid rows of their constraint.
+    """Join strongly coupled soft axis rows to the block of the rigid rows of their constraint.
 
     Args:
         w: work arrays of the substep.
-        batch: the constraints. On return, the batch has new inverses and axis steps.
-        block: matrices of the rigid rows, (worlds, n, block, block). ``batch`` contains the inverses of these matrices.
+        batch: constraints. The function replaces the inverses and axis steps of ``batch``.
+        block: matrices of the rigid rows, (worlds, n, block, block).
         product: J M^-1 J^T of all rows, (worlds, n, block, block).
     """
     gamma = _compliances(w, batch, product)
@@ -54,16 +54,13 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def min_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return the responses of axis rows, with a small fraction of ``alone`` as the lower bound.
-
-    ``alone`` contains the responses without the rigid rows.
-    """
+    """Return ``response``, but at least a small fraction of the response ``alone`` without the rigid rows."""
     lower = np.maximum(MIN_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, lower).astype(w.real)
 
 
 def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
-    """Return the compliances of the rows that join the block, (worlds, n, block)."""
+    """Return the compliances of the axis rows that join the block, and 0 for all other rows, (worlds, n, block)."""
     n = batch.constraints.size
     gamma = np.zeros((w.num_worlds, n, w.topology.block), w.real)
     if len(batch.axes) < 2:
@@ -89,7 +86,7 @@ def _compliances(w: StepBuffers, batch: ColorBatch, product: Array) -> Array:
 
 
 def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array, held: Array, joins: Array) -> None:
-    """Recompute the unit impulse, motion and response of an axis row."""
+    """Recompute the impulse, motion and response of axis rows in constraints with joined rows."""
     k, local_row = step.k, step.local_row
     number = np.arange(k.size)
     inverse_diagonal = batch.inverse[:, k, local_row, local_row]
@@ -110,7 +107,7 @@ def _eliminate(w: StepBuffers, batch: ColorBatch, step: AxisStep, product: Array
 
 
 def linear_error(w: StepBuffers, batch: ColorBatch, speed: Array, impulse: Array, mode: Array) -> Array:
-    """Return the residuals of the linear laws of joined rows, at row velocities ``speed``, (worlds, n, block)."""
+    """Return the residuals of the joined rows' linear laws at row velocities ``speed``, (worlds, n, block)."""
     error = np.zeros_like(speed)
     if not (batch.gamma > 0.0).any():
         return error

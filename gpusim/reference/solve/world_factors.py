@@ -1,4 +1,4 @@
-"""Factorizations of the direct solver for chosen worlds."""
+"""Factorizations of the direct solver in chosen worlds."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ def factor_worlds(w: StepBuffers, blocks: Array, gamma: Array, response: Array, 
 
 
 def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
-    """Factor the matrices of the rigid rows, without axis rows, in chosen worlds, for stage positions.
+    """Factor the matrices of the rigid rows for stage positions.
 
-    With axis rows, friction, limits or stiff springs could prevent the correction of a gap in a loop.
+    The matrices exclude axis rows. Otherwise, friction, limits or stiff springs could prevent the correction of a gap
+    in a loop.
 
     Args:
         w: work arrays of the substep.
         worlds: mask of the worlds to factor, (num_worlds,).
-        moved: whether to recompute the Jacobians at the current poses first.
+        moved: True to recompute the Jacobians at the current poses first.
     """
     at, system = np.flatnonzero(worlds), w.direct
     if not at.size:
@@ -51,7 +52,7 @@ def factor_rigid_rows(w: StepBuffers, worlds: Array, moved: bool) -> None:
 
 
 def _softened(w: StepBuffers, blocks: Array) -> Array:
-    """Return the matrix blocks plus the off-diagonal compliances of coupled laws."""
+    """Return the blocks of A, including the off-diagonal compliances of coupled laws."""
     at = w.topology.coupled_constraint
     if not at.size:
         return blocks

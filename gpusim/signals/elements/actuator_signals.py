@@ -52,7 +52,7 @@ def add_actuator_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Units:
-    """Return a function from the name and declared unit of a signal to the unit for this actuator."""
+    """Return a function that maps the name and the declared unit of a signal to the unit for this actuator."""
     kind, joints = group.type, runtime.model.joints
     travels = False
     if kind.rotational:
@@ -67,7 +67,7 @@ def _units(runtime: Runtime, group: Group, spec: ActuatorSpec) -> Units:
 
 
 def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: int, unit: Units) -> None:
-    """Add two signals of a brake: its force, and the power (W) that it converts to heat."""
+    """Add the signals of a brake: its force, and its dissipated power (W)."""
     name, axis, prefix = group.type.name, int(group.axis[k]), f"{group.type.prefix}.{group.labels[k]}."
 
     def force() -> Array:
@@ -82,7 +82,7 @@ def _add_brake_signals(runtime: Runtime, table: SignalTable, group: Group, k: in
 
 
 def _writer(runtime: Runtime, group: Group, name: str, k: int) -> Writer | None:
-    """Return a writer for a command or state variable, or None for all other signals."""
+    """Return the function that writes a command or state variable. Return None for signals that are not writable."""
     kind = group.type.name
     if name in group.control:
         column = int(group.control[name][k])

@@ -1,4 +1,4 @@
-"""Signals of bodies: pose, velocities, mass."""
+"""Signals of bodies: poses, velocities, masses and inertias."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_body_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 class BodySignals:
-    """Readers and writers of one body."""
+    """Signals of one body."""
 
     def __init__(self, runtime: Runtime, index: int) -> None:
         self.runtime, self.index = runtime, index
@@ -67,11 +67,11 @@ class BodySignals:
         return np.asarray(self.runtime.parameter(name)[:, self.index])
 
     def write_mass(self, worlds: Array, value: Array) -> None:
-        """Write the mass (kg). The velocity does not change."""
+        """Write the mass (kg). Velocities do not change."""
         self.runtime.write_parameter("mass", self.index, worlds, value)
 
     def write_inertia(self, worlds: Array, value: Array) -> None:
-        """Write the inertia (kg m2). The angular velocities in the current state and the reset state do not change."""
+        """Write the inertia (kg m2). Angular velocities do not change, including those in the reset state."""
         before = self._parameter("inertia")[worlds]
         self.runtime.write_parameter("inertia", self.index, worlds, value)
         if self.kinematic:

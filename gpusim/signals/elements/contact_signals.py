@@ -1,4 +1,4 @@
-"""Signals of contacts: forces on bodies and shapes, number of contacts, penetration, parameters of shapes and pairs."""
+"""Signals of contacts: forces on bodies and shapes, number of contact points, penetration, and parameters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARAMETERS = {
 
 
 def add_contact_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add ``sim.contacts`` and other totals, ``body.<label>.contact_force``, and the signals of shapes and pairs."""
+    """Add the contact signals of the simulation (``sim.contacts``, ...), bodies, shapes and collision pairs."""
     table.add("sim.contacts", (), "-", "contact points with force", lambda: runtime.contact_sums().points, forward=True)
     table.add(
         "sim.penetration",

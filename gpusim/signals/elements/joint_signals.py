@@ -1,4 +1,4 @@
-"""Signals of joints: coordinates, velocities, drive force, reaction wrench, and parameters."""
+"""Signals of joints: coordinates, rates, drive forces, reaction wrenches, and parameters."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ def add_joint_signals(runtime: Runtime, table: SignalTable) -> None:
 
 
 class JointSignals:
-    """Readers and writers of one joint.
+    """Signals of one joint.
 
     Args:
-        runtime: simulation of the joint.
+        runtime: runtime of the simulation.
         index: index of the joint.
-        axes: dict from a joint coordinate to the index of its axis row (constraint row). Some coordinates have no axis
-            row.
-        constraint: index of the joint's constraint, or -1 without a constraint.
-        rope: position in the list of joints with a tension signal, or -1.
+        axes: dict that maps joint coordinates to the indices of their axis rows (constraint rows). Some coordinates
+            have no axis row.
+        constraint: index of the joint's constraint, or -1.
+        rope: index among all joints with a tension signal, or -1.
     """
 
     def __init__(self, runtime: Runtime, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:
@@ -124,7 +124,7 @@ class JointSignals:
         table.add(name, (), "rad", doc, read, write)
 
     def _parameter(self, prefix: str, suffix: str, k: int, name: str) -> Signal:
-        """Return the signal of a joint parameter for coordinate ``k``."""
+        """Return the signal of the joint parameter ``name`` of coordinate ``k``."""
         key, field = (self.index, k), name.removeprefix(prefix).removesuffix(suffix)
         moving = self.type.moving(self.spec.params) if field in ("limit_lower", "limit_upper") else None
 
@@ -155,7 +155,7 @@ class JointSignals:
         )
 
     def drive_force(self) -> Array:
-        """Return the sum of all actuator forces or torques on each joint coordinate (N or N m)."""
+        """Return the total actuator force or torque on each joint coordinate (N or N m)."""
         w = self.runtime.forward()
         total = np.zeros((self.runtime.num_worlds, self.count))
         for k, axis in self.axes.items():
@@ -168,7 +168,7 @@ class JointSignals:
         return total[:, 0] if self.count == 1 else total
 
     def _coupled(self, w: StepBuffers, axis: int) -> Array:
-        """Return the force (num_worlds,), N or N m, on one axis row from actuators that couple several axis rows."""
+        """Return the force or torque on an axis row from actuators that couple several axis rows, (num_worlds,)."""
         total, kick = np.zeros(self.runtime.num_worlds), np.where(w.kick_time > 0.0, w.kick_time, 1.0).reshape(-1)
         for group in w.groups.values():
             if group.coupled is None:
@@ -179,7 +179,7 @@ class JointSignals:
         return total
 
     def reaction(self) -> Array:
-        """Return the joint's current wrench (num_worlds, 6), N and N m. The wrench includes drives and limits."""
+        """Return the current reaction wrench of the joint (N, N m), including drives and limits, (num_worlds, 6)."""
         w, t = self.runtime.forward(), self.model.topology
         if self.constraint < 0:
             return np.zeros((self.runtime.num_worlds, 6))

@@ -11,7 +11,7 @@ from gpusim.signals.signal import SignalTable
 
 
 def add_force_signals(runtime: Runtime, table: SignalTable) -> None:
-    """Add the signals of force sensors in joints and of contact sensors."""
+    """Add the signals of joint force sensors and contact sensors."""
     for kind, quantities in ((JOINT_SENSOR, JOINT_WRENCH), (CONTACT_SENSOR, CONTACT_WRENCH)):
         for index, sensor in enumerate(of_kind(runtime.model, kind)):
             for quantity in quantities:

@@ -1,8 +1,8 @@
-"""Checkpoint files: a snapshot, the model and the settings in an NPZ file without pickle.
+"""Checkpoint files: snapshot, model and settings in an NPZ file without pickle.
 
-Each member of the file is one array. The members are ``header`` and ``model`` (UTF-8 JSON), ``commands``, and arrays in
-the folders ``state/``, ``actuators/``, ``parameters/``, ``programs/`` and ``first/``. The comment of the ZIP archive is
-the SHA-256 of all bytes before the comment.
+Each member of the NPZ file is an array. The members are ``header`` and ``model`` (UTF-8 JSON), ``commands``, and arrays
+in the folders ``state/``, ``actuators/``, ``parameters/``, ``programs/`` and ``first/`` (reset state). The comment of
+the ZIP archive is the SHA-256 of all bytes before this comment.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ class Settings:
 
 @dataclasses.dataclass
 class Checkpoint:
-    """The content of a checkpoint file.
+    """Content of a checkpoint file.
 
     Attributes:
-        path: path of the file, for messages.
+        path: path of the file, for error messages.
         settings: settings of the simulation.
         num_worlds: number of worlds.
-        header: the JSON header.
+        header: JSON header.
         arrays: all arrays except ``header`` and ``model``, by member name.
-        model_text: builder of the model as JSON, or None if JSON cannot store the builder.
+        model_text: builder of the model as JSON, or None if the builder does not fit into JSON.
     """
 
     path: str
@@ -68,10 +68,10 @@ class Checkpoint:
     model_text: str | None
 
     def model(self) -> Model:
-        """Return the model of the file.
+        """Return the model that the file contains.
 
         Raises:
-            ModelError: the file contains no model, or the kind of an element is not registered.
+            ModelError: the file contains no model, or an element has an unregistered kind.
         """
         fix = "give Simulation.load(path, model=...)"
         if self.model_text is None:
@@ -85,7 +85,7 @@ class Checkpoint:
             raise ModelError(f"checkpoint {self.path!r}: its model cannot be built ({reason}); {fix}") from error
 
     def snapshot(self, groups: list[Group]) -> Snapshot:
-        """Return the snapshot. ``groups``: actuator groups of the model."""
+        """Return the snapshot that the file contains. ``groups`` are the actuator groups of the model."""
         parts: dict[str, dict[str, Array]] = {}
         for member, array in self.arrays.items():
             part, _, name = member.partition("/")
@@ -109,14 +109,14 @@ def write_checkpoint(
     path: str | os.PathLike[str], snapshot: Snapshot, model: Model, settings: Settings,
     extra: Mapping[str, Array] | None = None,
 ) -> None:  # fmt: skip
-    """Write a checkpoint file. The new file replaces an older file only when the new file is complete.
+    """Write a checkpoint file. An older file stays intact until the new file is complete.
 
     Args:
         path: path of the file, which must end in .npz.
         snapshot: snapshot of the simulation.
-        model: model from the builder, without constraint rows that parameter writes add.
+        model: model from the builder, without the axis rows that parameter writes have added.
         settings: settings of the simulation.
-        extra: additional arrays, which :func:`read_checkpoint` returns in ``arrays``.
+        extra: additional arrays to store. :func:`read_checkpoint` returns them in ``arrays``.
     """
     target = check_output_file(path, (".npz",), "checkpoint")
     packed = packed_checkpoint(snapshot, model, settings, extra)
@@ -127,7 +127,7 @@ def write_checkpoint(
 def packed_checkpoint(
     snapshot: Snapshot, model: Model, settings: Settings, extra: Mapping[str, Array] | None = None
 ) -> bytes:
-    """Return the bytes that :func:`write_checkpoint` writes."""
+    """Return the content of a checkpoint file as bytes. See :func:`write_checkpoint`."""
     header = {
         "format": FORMAT, "gpusim": version(), "num_worlds": snapshot.num_worlds,
         "settings": dataclasses.asdict(settings), "digest": snapshot.digest, "rows": sorted(snapshot.rows),
@@ -144,7 +144,7 @@ def packed_checkpoint(
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Read a file that :func:`write_checkpoint` wrote.
+    """Read a checkpoint file of :func:`write_checkpoint`.
 
     Raises:
         ModelError: the file is missing, damaged, not a checkpoint, or from another version of gpusim.
@@ -153,7 +153,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def unpacked_checkpoint(name: str, data: bytes) -> Checkpoint:
-    """Return the checkpoint in the bytes of a file. ``name``: name of the file for messages.
+    """Return the checkpoint in ``data``, the bytes of a checkpoint file. Error messages contain ``name``.
 
     Raises:
         ModelError: the file is damaged, not a checkpoint, or from another version of gpusim.
@@ -197,7 +197,7 @@ def _encoded(value: Any) -> Array:
 
 
 def _sealed(archive: bytes) -> bytes:
-    """Append the SHA-256 of a ZIP archive as the comment of the archive."""
+    """Return the bytes of a ZIP archive with their SHA-256 as the comment."""
     return archive[:-2] + _SEAL.to_bytes(2, "little") + hashlib.sha256(archive).hexdigest().encode()
 
 

@@ -1,8 +1,8 @@
-"""Snapshots: everything that affects the next steps of a simulation. See ``sim.snapshot()`` and ``sim.restore``.
+"""Snapshots: everything that affects the next steps of a simulation (``sim.snapshot()`` and ``sim.restore``).
 
-A snapshot contains the state, parameters, commands, failed worlds, parameters of diagrams, and the state that a reset
-restores. You can restore a snapshot in any simulation with an equal model. After a restore, the run continues with
-bit-identical results.
+A snapshot contains the state, parameters, commands, failed worlds, parameters of diagrams, and the reset state. The
+user can restore a snapshot in any simulation with an equal model. The simulation then continues with bit-identical
+results.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ ELEMENT = "Simulation.restore"
 
 @dataclass(repr=False)
 class Snapshot(State):
-    """A saved state from ``sim.snapshot()``. You can pickle a snapshot.
+    """Saved state from ``sim.snapshot()``. Snapshots can be pickled.
 
     Attributes:
-        digest: hash of each part of the model from the builder, by name of the part.
-        rows: joint coordinates with a constraint row, as pairs (joint, coordinate).
-        scheme: time-stepping scheme. The scheme determines the time of the stored velocities.
-        parameters: parameters of bodies, joints and shapes. The parameters of actuators are in ``groups``.
-        commands: values of the commands (num_worlds, commands).
+        digest: hashes of the parts of the model from the builder, by part name.
+        rows: pairs (joint, coordinate) of the joint coordinates with an axis row.
+        scheme: time-stepping scheme, which determines the time of the stored velocities.
+        parameters: parameters of bodies, joints and shapes. ``groups`` contains the parameters of actuators.
+        commands: commands (num_worlds, commands).
         programs: parameters of diagrams and delays, by label.
-        failed: reasons why worlds failed, by index of the world.
-        first: arrays of the state that a reset restores.
+        failed: reasons for the failures of worlds, by world index.
+        first: arrays of the reset state.
     """
 
     digest: dict[str, str] = field(kw_only=True)
@@ -61,13 +61,13 @@ class Snapshot(State):
         return f"<Snapshot: {self.num_worlds} worlds at {np.max(on_host(self.arrays['time'])):g} s>"
 
     def copy(self) -> Snapshot:
-        """Return an independent copy."""
+        """Return an independent copy of the snapshot."""
         return copy.deepcopy(self)
 
 
 @dataclass
 class LiveState(State):
-    """The state of a running simulation, ``sim.state``."""
+    """State of a running simulation (``sim.state``)."""
 
     runtime: Runtime = field(kw_only=True, repr=False)
 
@@ -84,7 +84,7 @@ class LiveState(State):
         )  # fmt: skip
 
     def restore(self, other: State, worlds: Any = None, source: Any = None) -> None:
-        """Set worlds to a snapshot. The worlds continue with bit-identical results. See :meth:`Simulation.restore`."""
+        """Set ``worlds`` to a snapshot. See :meth:`Simulation.restore`."""
         snapshot = other.copy() if isinstance(other, LiveState) else other
         if not isinstance(snapshot, Snapshot):
             raise validate.fail(ELEMENT, f"{_named(snapshot)} is not a snapshot", "give the result of sim.snapshot()")
@@ -107,7 +107,7 @@ def _copies(arrays: dict[str, Array]) -> dict[str, Array]:
 
 
 def _first(runtime: Runtime) -> dict[str, Array]:
-    """Return the arrays of the reset state that may differ from the initial state of the model."""
+    """Return those arrays of the reset state that can differ from the initial state of the model."""
     first = runtime.states()[1]
     return {name: array for name, array in first.variables().items() if name in _FIRST or name not in first.arrays}
 
@@ -119,7 +119,7 @@ def _copied_group(group: Group) -> Group:
 
 
 def _from_worlds(snapshot: Snapshot, source: Any, worlds: Array, num_worlds: int) -> Snapshot:
-    """Return a copy of a snapshot in which ``worlds`` (n,) have the values of the worlds ``source``."""
+    """Return a copy of a snapshot for ``num_worlds`` worlds, with the worlds ``source`` copied to ``worlds`` (n,)."""
     taken = chosen_worlds(f"{ELEMENT}: source", source, snapshot.num_worlds)
     if taken.size not in (1, worlds.size):
         rule = f"source = {source!r} has {taken.size} worlds, and {worlds.size} worlds are to be restored"
@@ -142,7 +142,7 @@ def _from_worlds(snapshot: Snapshot, source: Any, worlds: Array, num_worlds: int
 
 
 def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
-    """Raise a ModelError if the digests of a snapshot and a model differ. ``element``: beginning of the message."""
+    """Raise a ModelError if a model does not have the digests ``digest``. The message starts with ``element``."""
     parts = different_parts(model.digest, digest)
     if parts:
         others = f"its {' and '.join(parts)} differ" if len(parts) < 3 else f"its {', '.join(parts)} differ"
@@ -151,7 +151,7 @@ def check_model(element: str, model: Model, digest: Mapping[str, str]) -> None:
 
 
 def _check(live: LiveState, snapshot: Snapshot) -> None:
-    """Raise a ModelError if the snapshot does not fit the simulation."""
+    """Raise a ModelError if the snapshot does not belong to an equal simulation."""
     runtime = live.runtime
     check_model(ELEMENT, runtime.built, snapshot.digest)
     if snapshot.num_worlds != live.num_worlds:
@@ -170,7 +170,7 @@ def _check(live: LiveState, snapshot: Snapshot) -> None:
 
 
 def _kinds_of_arrays(state: State) -> dict[str, str]:
-    """Return the type and shape of every array."""
+    """Return the number type and shape of each array of a state."""
     by_rows = {f.name for f in fields.STATE_FIELDS if _BY_ROWS & {str(d) for d in f.dims}}
     arrays = state.variables()
     return {
@@ -179,7 +179,7 @@ def _kinds_of_arrays(state: State) -> dict[str, str]:
 
 
 def _restore(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> None:
-    """Set the worlds ``worlds`` (n,) to a checked snapshot."""
+    """Set n worlds ``worlds`` (n,) to a checked snapshot."""
     rows = row_keys(runtime.model)
     target_rows = snapshot.rows if worlds.size == runtime.num_worlds else snapshot.rows | rows
     if target_rows != rows:
@@ -201,7 +201,7 @@ def _restore(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> None:
 
 
 def _fitted(runtime: Runtime, snapshot: Snapshot, model: Model) -> tuple[State, dict[str, Array]]:
-    """Return the state and parameters of a snapshot, converted to the constraint rows of ``model``."""
+    """Return the state and parameters of a snapshot, converted to the axis rows of ``model``."""
     if snapshot.rows == row_keys(model):
         return State(snapshot.num_worlds, snapshot.arrays, snapshot.groups), snapshot.parameters
     before = with_axes(runtime.built, snapshot.rows)
@@ -227,7 +227,7 @@ def _restore_actuators(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> N
 
 
 def _written(current: Array, values: Array, worlds: Array, num_worlds: int) -> Array:
-    """Return ``current``, but with ``values`` in the worlds ``worlds``."""
+    """Return a copy of ``current`` with ``values`` in the worlds ``worlds``."""
     wide, saved = (np.broadcast_to(x, (num_worlds, *x.shape[1:])) for x in (current, values))
     if np.array_equal(wide[worlds], saved[worlds], equal_nan=True):
         return current

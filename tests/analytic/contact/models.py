@@ -92,7 +92,7 @@ def balls_on_a_plate() -> ModelBuilder:
 
 
 def rattleback(record: dict[str, Any], friction: float = 1e3) -> ModelBuilder:
-    """Case D11: an ellipsoid with principal axes of inertia at an angle to its own axes."""
+    """Case D11: an ellipsoid with principal axes of inertia at an angle to the axes of the ellipsoid."""
     b = on_ground(Material(friction=friction))
     w, x, y, z = record["initial"]["q"]
     pose = Transform((0.0, 0.0, 0.0), (x, y, z, w))
@@ -115,7 +115,7 @@ def rattleback(record: dict[str, Any], friction: float = 1e3) -> ModelBuilder:
 
 
 def tippe_top(regularization: float | None = 1e-3) -> ModelBuilder:
-    """Case D12: a ball of radius 20 mm with its center of mass 5 mm low, tilted by 0.3 rad, spinning about its axis."""
+    """Case D12: a ball of radius 20 mm with a 5 mm low center of mass, tilted by 0.3 rad, spins about its axis."""
     law = None
     if regularization is not None:
         law = ContactLaw(friction="regularized", regularization_speed=regularization)
@@ -135,7 +135,7 @@ def tippe_top(regularization: float | None = 1e-3) -> ModelBuilder:
 
 
 def stack(masses: list[float], half: float = 0.5, friction: float = 0.6) -> ModelBuilder:
-    """Cubes with the edge 2 ``half`` (m) and the masses (kg) from bottom to top."""
+    """A stack of cubes with the edge length 2 ``half`` (m), and with ``masses`` (kg) from bottom to top."""
     material = Material(friction=friction)
     b = on_ground(material)
     for i, mass in enumerate(masses):
@@ -145,7 +145,7 @@ def stack(masses: list[float], half: float = 0.5, friction: float = 0.6) -> Mode
 
 
 def pyramid(height: int, half: float = 0.5, friction: float = 0.6, space: float = 0.05) -> ModelBuilder:
-    """A wall of cubes, one fewer in every row."""
+    """A wall of cubes. Each layer has one cube fewer than the layer below."""
     material = Material(friction=friction)
     b = on_ground(material)
     for row in range(height):

@@ -16,7 +16,7 @@ ROLLING_RADIUS = RADIUS - 0.5 * LOAD / RADIAL
 
 
 def brush(slip: tuple[float, float], load: float, friction: tuple[float, float]) -> tuple[float, float]:
-    """Force (along, across) of the brush model at a slip (v/V along, across), N; Pacejka 2012, section 3.2."""
+    """Force (along, across) (N) of the brush model for a slip v/V (along, across); Pacejka 2012, section 3.2."""
     wanted = [c * s for c, s in zip(SLIP_STIFFNESS, slip, strict=True)]
     theta = math.hypot(*(x / mu for x, mu in zip(wanted, friction, strict=True))) / (3.0 * load)
     share = 1.0 - theta + theta**2 / 3.0 if theta < 1.0 else 1.0 / (3.0 * theta)

@@ -196,7 +196,7 @@ def cut_off(flow: float, pressure: float, band: float) -> Callable[[float], floa
 
 
 def two_on_one_pump() -> Case:
-    """1000 and 600 kg on two cylinders, one pump of 0.6 l/s with a cut-off at 18 MPa and a relief valve at 12 MPa."""
+    """Two cylinders lift 1000 and 600 kg. Their pump has 0.6 l/s, a cut-off at 18 MPa, and a relief valve at 12 MPa."""
     c = Case()
     p = c.node("pump", 2e-3)
     for name, mass, command in (("heavy", 1000.0, step(0.2, 0.8)), ("light", 600.0, step(0.4, 0.5))):
@@ -236,7 +236,7 @@ def flow_sharing() -> Case:
 
 
 def holding_valve() -> Case:
-    """2000 kg go down on a counterbalance valve while the pump feeds the rod's side."""
+    """A load of 2000 kg goes down on a counterbalance valve, while the pump feeds the rod side."""
     c = Case()
     p = c.node("pump", 2e-3, 1e7)
     a, b = c.consumer(
@@ -286,7 +286,7 @@ def pulled_rod() -> Case:
 
 
 def motor_outruns_pump() -> Case:
-    """A heavy wheel swings behind a compensated valve on a load-sensing pump and outruns its oil."""
+    """A heavy wheel on a compensated valve and a load-sensing pump swings faster than the pump delivers oil."""
     c = Case()
     c.cavitates, c.until = True, 2.0
     p = c.node("line", 2e-3)

@@ -46,14 +46,14 @@ _REACH = dict(zip(KINDS, (0.0, 0.2, 0.1, 0.1, 0.15, 0.15, 0.1, 0.1, 0.1, 0.0, 0.
 
 @dataclass(frozen=True)
 class Case:
-    """A pair in one order: shape A is added first.
+    """A pair of shapes. Shape A was added first.
 
     Attributes:
         kind_a, kind_b: kinds of shapes A and B.
-        shape_a, shape_b: their indices.
+        shape_a, shape_b: indices of shapes A and B.
         axis: unit vector (3,) from A to B.
         bodies: index of the bodies of A and B, or -1 for the world.
-        upper: shape with a different height per world, 0 or 1.
+        upper: shape with a different height in each world: 0 for A, 1 for B.
     """
 
     kind_a: str
@@ -96,7 +96,7 @@ def build() -> tuple[ModelBuilder, list[Case]]:
 
 
 def simulation(b: ModelBuilder, cases: list[Case], backend: str, gaps: Sequence[float] = GAPS) -> Simulation:
-    """A world for each gap."""
+    """A simulation with one world for each gap."""
     config = SolverConfig(dt=DT, max_depenetration_speed=PUSH_SPEED, iterations=20)
     sim = Simulation(b.finalize(), len(gaps), backend=backend, config=config)
     place = sim.state.arrays["position"]

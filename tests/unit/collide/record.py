@@ -25,7 +25,7 @@ class Shape(NamedTuple):
 
     Attributes:
         kind: SHAPE_... constant.
-        size: (8,) float64, m. Their meaning depends on the kind.
+        size: (8,) float64, m. The meaning depends on the type of the shape.
         points: float64, flat: vertices of a hull (3 n), or heights of a height field (rows * columns), m.
         face_first: (faces + 1,) int32: face f of a hull has ``face_vertex[face_first[f]:face_first[f + 1]]``.
         face_vertex: int32, vertex indices, counterclockwise seen from outside.

@@ -7,7 +7,7 @@ from gpusim.control import Diagram, chain, heavy_chain
 
 
 def everything() -> Diagram:
-    """A diagram with every kind of block but Python's and those of kinematics."""
+    """A diagram with all types of blocks, except Python and kinematics blocks."""
     d = Diagram("all", rate=50.0)
     d.add("input", "stick", lower=-2.0, upper=2.0, dead_zone=0.1, curve=2.0, unit="m")
     d.connect("signal:joint.rail.position", d.add("sum", "error", signs="-+")["a"])

@@ -10,7 +10,7 @@ from gpusim.scene import Camera, Scene
 
 
 class Cart(Task):
-    """A cart on a rail with a force, 0.1 s of control, episodes of 1 s."""
+    """A cart on a rail that a force drives. Control steps are 0.1 s, and episodes are 1 s."""
 
     dt, decimation, episode = 0.01, 10, 1.0
     actions = {"push": (-20.0, 20.0)}

@@ -13,12 +13,12 @@ mujoco = pytest.importorskip("mujoco", reason="needs MuJoCo")
 
 
 def mjcf(bodies: str, more: str = "", option: str = "") -> str:
-    """Return the text of a model with bodies in the world, other sections, and attributes of <option>."""
+    """Return the MJCF text of a model, from bodies, further sections, and attributes of <option>."""
     return f"<mujoco model='test'><option {option}/><worldbody>{bodies}</worldbody>{more}</mujoco>"
 
 
 def solid(inner: str = "", mass: float = 1.0, pos: str = "0 0 0", name: str = "body", off: bool = True) -> str:
-    """Return a body with an unsymmetrical inertia, with its center off the origin if ``off``."""
+    """Return a body with an unsymmetrical inertia. With ``off``, the center of mass is not at the origin."""
     com = "0.05 -0.03 0.1" if off else "0 0 0"
     inertial = f"<inertial pos='{com}' mass='{mass}' fullinertia='0.02 0.03 0.04 0.002 -0.001 0.003'/>"
     return f"<body name='{name}' pos='{pos}'>{inertial}{inner}</body>"

@@ -1,4 +1,4 @@
-"""A carrier of 1.5 t on two tracks, on ground of several kinds."""
+"""A carrier of 1.5 t on two tracks, on several types of ground."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def require_egl() -> None:
 
 
 def compare(picture: np.ndarray, name: str) -> None:
-    """Compare with the stored picture ``name``, or store it if the variable is set."""
+    """Compare a picture with the stored picture ``name``, or store the picture if the environment variable is set."""
     from gpusim.viewer.pictures import save_picture
     from tests.pictures import load_picture
 

@@ -61,7 +61,7 @@ def ball_and_wall() -> Model:
 
 
 def pendulum(length: float = 1.0) -> Model:
-    """A thin rod on a hinge at the origin, held out horizontally."""
+    """A thin horizontal rod on a hinge at the origin."""
     b = ModelBuilder()
     moment = length**2 / 12.0
     pose = Transform((0.5 * length, 0.0, 0.0))

@@ -24,7 +24,7 @@ class PanelOffscreen:
         panel: the panel. ``panel.events`` accepts synthetic input.
 
     Raises:
-        ViewerError: the viewer cannot draw here, imgui-bundle is missing, or the session's source is neither Live nor
+        ViewerError: the viewer cannot draw on this computer, imgui-bundle is missing, or the source is neither Live nor
             Played.
     """
 
