@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from gpusim.sweeps.fit import fit
     from gpusim.sweeps.sweep import sweep
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 if not any(isinstance(finder, OldModules) for finder in sys.meta_path):
     sys.meta_path.append(OldModules())  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import FrameType
 
-from gpusim.renamed import new_name
+from gpusim.renamed import new_name, since
 
 PACKAGE = str(Path(__file__).parent) + os.sep
 
@@ -45,7 +45,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError
     near = difflib.get_close_matches(str(name), names, n=5, cutoff=0.5)
     new = new_name(str(name), names)
     if new:
-        hint = f"it is {new!r} since version 0.2"
+        hint = f"it is {new!r} {since(str(name))}"
     elif near:
         hint = "did you mean " + ", ".join(repr(n) for n in near) + "?"
     elif names:

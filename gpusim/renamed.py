@@ -1,4 +1,4 @@
-"""Names that changed in version 0.2. Errors for old names contain the new names.
+"""Names that changed in versions 0.2 and 0.3. Errors for old names contain the new names.
 
 docs/reference/renamed.md lists all names.
 """
@@ -22,7 +22,9 @@ RENAMED = {
     "most_rate": "max_rate",
     "most_way": "max_way",
     "most": "max_time",
+    "mask": "worlds",
     "package_dirs": "asset_dirs",
+    "world": "worlds",
     # launches
     "grouped": "simd",
     # kinds of blocks
@@ -116,6 +118,16 @@ OPTIONS = {
 }
 """Old command line options, and the options or commands that replace them."""
 
+SINCE_0_3 = frozenset(
+    "BoomArm.places gpusim.viewer.scene mask package_dirs place placed slide turn turns world".split(),
+)
+"""Old names that changed in version 0.3. All other names changed in version 0.2."""
+
+
+def since(name: str) -> str:
+    """Return "since version ..." with the version that changed the old ``name``."""
+    return f"since version {'0.3' if name in SINCE_0_3 else '0.2'}"
+
 
 def new_name(name: str, known: Iterable[str]) -> str | None:
     """Return the new name of ``name``, or None if ``known`` does not contain it."""
@@ -126,7 +138,7 @@ def new_name(name: str, known: Iterable[str]) -> str | None:
 def no_attribute(owner: str, name: str) -> AttributeError:
     """Return the error for a missing attribute. ``owner``: name of the module or class, as in ``MOVED``."""
     moved = MOVED.get(f"{owner}.{name}")
-    hint = f"; it is {moved} since version 0.2" if moved else ""
+    hint = f"; it is {moved} {since(f'{owner}.{name}')}" if moved else ""
     what = f"module {owner!r}" if owner.startswith("gpusim") else f"{owner!r} object"
     return AttributeError(f"{what} has no attribute {name!r}{hint}")
 
@@ -139,7 +151,7 @@ class OldModules:
         """Raise an error if the module has a new name. Python calls this method after all other finders."""
         if name in MOVED:
             # The error has no argument ``name=``: else "from gpusim import geometry" would hide the error.
-            raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} since version 0.2")
+            raise ModuleNotFoundError(f"No module named {name!r}; it is {MOVED[name]!r} {since(name)}")
 
 
 class FixedNames:
@@ -186,7 +198,7 @@ def checks_old_names(function: F) -> F:
         for name in kwargs.keys() - parameters.keys():
             owner, known = function.__qualname__.removesuffix(".__init__"), [p for p in parameters if p != "self"]
             if new := new_name(name, parameters):
-                raise TypeError(f"{owner}: the argument {name!r} is {new!r} since version 0.2")
+                raise TypeError(f"{owner}: the argument {name!r} is {new!r} {since(name)}")
             if not takes_any:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"

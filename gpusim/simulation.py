@@ -106,16 +106,18 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         self.backend_name, self.backend_reason = choose_backend(backend, solved, config, self.num_worlds)
         try:
             state = State.initial(solved, self.num_worlds, DTYPES[dtype], config)
+        except ModelError:  # of a custom actuator
+            raise
         except (MemoryError, ValueError) as error:
-            rule = f"num_worlds = {self.num_worlds} needs more memory than there is ({error})"
-            raise validate.fail("Simulation", rule, "give fewer") from None
+            rule = f"{self.num_worlds} worlds need more memory than this computer has ({error})"
+            raise validate.fail("Simulation", rule, "reduce num_worlds") from None
         options |= {"config": config, "real": DTYPES[work_dtype(dtype, config, fast)]}
         self._make_backend: Callable[..., Backend] = partial(make_backend, **options)
         parameters = {k: v.copy() for k, v in solved.parameters.items()}
         made = self._first_backend(backend, solved, state, parameters)
         if backend == "auto" and self.backend_name == "numpy":
             reason = self.backend_reason.rpartition("no native: ")[2]
-            message = f"running on the slow NumPy backend, as there is no faster one here: {reason}"
+            message = f"gpusim uses the slow NumPy backend, because the native backend does not work: {reason}"
             warnings.warn(message, stacklevel=callers_level())
         self.runtime = Runtime(
             solved, config, model, state, parameters, made, partial(self._make_backend, self.backend_name),
@@ -280,15 +282,14 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         """Mask (num_worlds, commands) of the overridden commands, in the order of ``model.controls``."""
         return self._override.held()
 
-    # Contacts.
-
-    def contacts(self, world: Any = None) -> Contacts:
+    @checks_old_names
+    def contacts(self, worlds: Any = None) -> Contacts:
         """Return the contact points at the current time, with gaps, forces and modes. See :class:`Contacts`.
 
         To compute the contact forces, the call runs a trial step, which does not change the state.
 
         Args:
-            world: an index, a list of indices, a mask (num_worlds,), or None for all.
+            worlds: an index, a list of indices, a mask (num_worlds,), or None for all.
 
         Returns:
             Arrays with one entry per contact point, sorted by world and pair, in the world frame and SI units.
@@ -297,9 +298,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             ModelError: the world does not exist.
         """
         found = self.runtime.contacts()
-        if world is None:
+        if worlds is None:
             return found
-        return found.select(np.isin(found.world, chosen_worlds("Simulation.contacts", world, self.num_worlds)))
+        return found.select(np.isin(found.world, chosen_worlds("Simulation.contacts", worlds, self.num_worlds)))
 
     def sweep_residuals(self) -> Array:
         """Run a trial step (the state does not change), and return the convergence of the contact sweeps.
@@ -379,7 +380,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         """
         return Command(self._part, chosen_commands(self._part, names))
 
-    def write(self, name: str, value: Any, world: Any = None) -> None:
+    @checks_old_names
+    def write(self, name: str, value: Any, worlds: Any = None) -> None:
         """Write a signal or a parameter.
 
         A joint velocity changes the velocities of the child and of all bodies attached to the child.
@@ -387,14 +389,14 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         Args:
             name: see :meth:`signals`.
             value: one value for all chosen worlds, or an array with one value per chosen world (first axis).
-            world: see ``worlds`` of :meth:`write_state`.
+            worlds: as in :meth:`write_state`.
 
         Raises:
             UnknownNameError: the signal does not exist.
             ModelError: the signal is not writable, or the shape of the value does not fit.
         """
         self._known(name, "sim.write_state({{{!r}: value}})")
-        self._write((name,), [value], world, f"signal '{name}'")
+        self._write((name,), [value], worlds, f"signal '{name}'")
 
     def write_state(self, values: Mapping[str, Any], worlds: Any = None) -> None:
         """Write many signals at once: first poses and joint coordinates from parent to child, then velocities.
@@ -440,14 +442,12 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             compiled[key] = StateWriter(self._part, parts)
         return compiled[key]
 
-    # Reset, health.
-
-    def reset(self, mask: Any = None, pose: str | None = None) -> None:
+    @checks_old_names
+    def reset(self, worlds: Any = None, pose: str | None = None) -> None:
         """Reset the state, commands and latches of worlds to their initial values. Parameters do not change.
 
         Args:
-            mask: a mask of bool, an index, a list of indices, or None for all worlds. The CUDA backend uses a mask on
-                the device (any DLPack array) without a copy to the host.
+            worlds: as in :meth:`write_state`. The CUDA backend reads a mask on the device without a copy to the host.
             pose: named posture (``ModelBuilder.add_pose``) that replaces the initial posture.
 
         Raises:
@@ -455,12 +455,12 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
             UnknownNameError: the posture does not exist.
         """
         named = None if pose is None else self._pose(pose)
-        if named is None and self.backend.memory.is_mask(mask) and not switched(self.runtime):
-            self.backend.restore(self.runtime.initial, mask)
+        if named is None and self.backend.memory.is_mask(worlds) and not switched(self.runtime):
+            self.backend.restore(self.runtime.initial, worlds)
             self.runtime.quarantine.release(None)
             self.invalidate()
             return
-        worlds = chosen_worlds("Simulation.reset", mask, self.num_worlds)
+        worlds = chosen_worlds("Simulation.reset", worlds, self.num_worlds)
         self.backend.restore(self.runtime.initial, worlds)
         self.runtime.quarantine.release(worlds)
         self.runtime.capacity.release(worlds)

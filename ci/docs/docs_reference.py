@@ -129,8 +129,8 @@ def signals() -> str:
     known = _sample().signals()
     text = (
         "# Signals\n\nRead a signal with `sim.read(name)`. Write a writable signal with `sim.write(name, value, "
-        "world=...)`. The first\naxis of the array is the world index. `sim.signals()` lists the signals of your model."
-        "\n\nReading a signal marked *trial* runs a trial step, which costs about as much as a step. Block "
+        "worlds=...)`. The first\naxis of the array is the world index. `sim.signals()` lists the signals of your "
+        "model.\n\nReading a signal marked *trial* runs a trial step, which costs about as much as a step. Block "
         "diagrams cannot\nread these signals.\n\n"
     )
     for title, starts in SECTIONS.items():

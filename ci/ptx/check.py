@@ -189,7 +189,7 @@ def _simulation(case: Case, backend: str) -> Simulation:
     options["specialize"] = backend == "cuda" and case.model in SIZED and case.launch == "fused"
     sim = Simulation(run.build().finalize(), WORLDS, backend, case.dtype, config, **options)
     for world in range(WORLDS):
-        sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), world=world)
+        sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), worlds=world)
     driven = sim.runtime.drivers
     for k, command in enumerate(name for name in sim.control if name not in driven):
         sim.control[command] = np.array([0.1, 0.5, -0.3, 0.2, 0.8])[(np.arange(WORLDS) + k) % 5]
@@ -241,7 +241,7 @@ def _compare_signals(cuda: Simulation, native: Simulation, result: Result) -> No
 def _interfere(sim: Simulation) -> None:
     """Push a body in the first world, reset the second world, and stop the third world."""
     body = sim.model.bodies[0].label
-    sim.write(f"body.{body}.linear_velocity", (0.1, 0.0, 0.2), world=2)
+    sim.write(f"body.{body}.linear_velocity", (0.1, 0.0, 0.2), worlds=2)
     sim.reset(np.arange(WORLDS) == 1)
     sim.override(worlds=[0])
 

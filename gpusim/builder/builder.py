@@ -334,7 +334,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         """Copy ``template`` into this empty builder, for ``num_worlds`` independent worlds.
 
         All worlds have the same topology. To change poses, velocities and parameters of single worlds, use
-        ``sim.write(..., world=...)``.
+        ``sim.write(..., worlds=...)``.
 
         Raises:
             ModelError: this builder is not empty, or ``num_worlds`` is below 1.

@@ -18,13 +18,13 @@ from gpusim.typing import Vector
 F = TypeVar("F", bound=Callable[..., Any])
 
 class BuilderMethods:
-    """Base class for the methods that :func:`builder_method` attaches."""
+    """Base class of ModelBuilder, to which :func:`builder_method` attaches methods."""
 
     def add_anti_roll_bar(
         self, left: int, right: int, stiffness: float, damping: float = 0.0, left_axis: int = 0,
         right_axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of wheels."""
+        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of two wheels."""
 
     def add_brake(
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
@@ -46,7 +46,7 @@ class BuilderMethods:
         """Add a camera that moves with a body."""
 
     def add_collision_pair(self, shape_a: int, shape_b: int, material: Material | None = None) -> int:
-        """Make two shapes collide, regardless of groups and joints, optionally with a separate contact material."""
+        """Make two shapes collide, regardless of groups and joints."""
 
     def add_contact_sensor(self, body: int, site: int | None = None, label: str | None = None) -> int:
         """Add a sensor for all contacts of a body, for example a foot."""
@@ -61,7 +61,7 @@ class BuilderMethods:
         self, left: int, right: int, shaft: int | None = None, ratio: float = 1.0, kind: str = "open",
         preload: float = 0.0, viscosity: float = 0.0, label: str | None = None,
     ) -> Differential:
-        """Add a differential between two joints that rotate in the same direction, such as the spins of two wheels."""
+        """Add a differential between two joints, such as the hinges of two wheels."""
 
     def add_drag(
         self, body: int, density: float = 0.0, viscosity: float = 0.0, size: Vector | None = None,
@@ -88,7 +88,7 @@ class BuilderMethods:
         self, tank_pressure: float = 100000.0, bulk_modulus: float = 1.5e9, label: str | None = None,
         vapor_pressure: float = 0.0,
     ) -> HydraulicCircuit:
-        """Add a hydraulic circuit: nodes, valves, pumps, cylinders and motors, solved together."""
+        """Add an empty hydraulic circuit. Its methods add nodes, valves, pumps, cylinders and motors."""
 
     def add_hydraulic_cylinder(
         self, body_a: int, body_b: int, point_a: Vector | None = None, point_b: Vector | None = None, *,
@@ -154,7 +154,7 @@ class BuilderMethods:
         self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
         label: str | None = None, delay: float = 0.0, max_delay: float | None = None,
     ) -> int:
-        """Add a torque or force on a joint coordinate. ``sim.control[label]`` is the torque or force (N m or N)."""
+        """Add a torque or force on a joint coordinate. The command ``sim.control[label]`` is its value (N m or N)."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -237,13 +237,13 @@ class BuilderMethods:
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
     ) -> int:
-        """Lock a weighted sum of joint coordinates, ``sum of factor * q = offset``, like an ideal gear train."""
+        """Keep a weighted sum of joint coordinates constant, like an ideal gear train: ``sum of factor * q = offset``."""
 
     def add_mimic(
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,
         leader_axis: int = 0, label: str | None = None, curve: Sequence[float] = (0.0, 0.0, 0.0),
     ) -> int:
-        """Make a joint follow a leader by ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
+        """Make a joint follow a leader joint: ``q_joint = multiplier * q_leader + offset`` (URDF mimic)."""
 
     def add_model(
         self, source: Any, parent: int | str | None = None, xform: Transform | None = None,
@@ -280,14 +280,14 @@ class BuilderMethods:
         effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,
         command_range: tuple[float, float] | None = None,
     ) -> int:
-        """Add a servo on a joint coordinate. ``sim.control[label]`` is the target of the servo."""
+        """Add a servo on a joint coordinate. The command ``sim.control[label]`` is its target."""
 
     def add_shape(
         self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
         material: Material | None = None, label: str | None = None, group: int | str = 1, mask: int = 4294967295,
         density: float | None = None, color: Any = None,
     ) -> int:
-        """Add a shape of a registered type. Prefer ``add_shape_<kind>``, which checks ``params``."""
+        """Add a shape of a registered type. Prefer ``add_shape_<kind>``, since it checks ``params``."""
 
     def add_shape_barrel(
         self, body: int, radius: float, arc_radius: float, half_length: float, xform: Transform | None = None,
@@ -378,7 +378,7 @@ class BuilderMethods:
         material: Material | Sequence[Material] | None = None, label: str | None = None, group: int | str = 1,
         mask: int = 4294967295, color: Any = None, material_index: Any = None,
     ) -> int:
-        """Add a mesh that collides as triangles, for the world or a kinematic body."""
+        """Add a mesh of colliding triangles to the world or to a kinematic body."""
 
     def add_shape_wheel(
         self, body: int, radius: float, edge_radius: float = 0.0, xform: Transform | None = None,
@@ -426,7 +426,7 @@ class BuilderMethods:
         """Apply a torque to a body. ``sim.control[label]`` scales the torque (initially 1)."""
 
     def add_torque_motor(self, joint: int, torque: float, axis: int = 0, label: str | None = None) -> int:
-        """Add an ideal motor without inertia or lag. The torque does not depend on the speed."""
+        """Add an ideal motor without inertia or lag. Its torque does not depend on the speed."""
 
     def add_torsion_spring(
         self, joint: int, stiffness: float = 0.0, damping: Any = 0.0, rest_angle: float | None = None,
@@ -458,7 +458,7 @@ class BuilderMethods:
         integrate: bool = False, activation_range: tuple[float, float] | None = None,
         activation: float | None = None,
     ) -> None:
-        """Set the units, the range, a lag or an integrator of a command."""
+        """Set units and range of a command, and add a lag or an integrator."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""

@@ -33,7 +33,7 @@ from gpusim.description.registry import Registry
 from gpusim.description.specs import ActuatorSpec, BodySpec
 from gpusim.description.ui_hints import UiHints
 from gpusim.errors import ModelError
-from gpusim.renamed import OF_ACTUATORS
+from gpusim.renamed import OF_ACTUATORS, since
 from gpusim.typing import Array
 
 # Velocity at t_n from the row velocities of three half steps: u_n = (9 u+ + 6 u- + u--)/16.
@@ -336,10 +336,10 @@ class ActuatorType:
     one substep."""
 
     def __init_subclass__(cls) -> None:
-        """Reject class attributes whose names are from gpusim 0.1."""
+        """Reject class attributes with old names."""
         for name in (*vars(cls), *vars(cls).get("kernel", ())):
             if name in OF_ACTUATORS:
-                raise ModelError(f"class {cls.__name__}: {name!r} is {OF_ACTUATORS[name]!r} since version 0.2")
+                raise ModelError(f"class {cls.__name__}: {name!r} is {OF_ACTUATORS[name]!r} {since(name)}")
 
     def default_command(self, spec: ActuatorSpec, name: str) -> float:
         """Return the initial value of a command."""

@@ -56,6 +56,6 @@ def _add_global_signals(runtime: Runtime, table: SignalTable) -> None:
         runtime.write_parameter("gravity", slice(None), worlds, value)
 
     table.add(
-        "sim.gravity", (3,), "m/s2", "may differ per world",
+        "sim.gravity", (3,), "m/s2", "gravity; may differ per world",
         lambda: np.array(runtime.parameter("gravity")), write_gravity, parameter=("gravity", ()),
     )  # fmt: skip

@@ -119,8 +119,8 @@ class _OneWorld:
         found: Array = self._sim.read(name, numpy=True)[self._world : self._world + 1]
         return found
 
-    def write(self, name: str, value: Any, world: Any = None) -> None:
-        self._sim.write(name, value, world=self._world)
+    def write(self, name: str, value: Any, worlds: Any = None) -> None:
+        self._sim.write(name, value, worlds=self._world)
 
     def __getattr__(self, name: str) -> Any:
         raise _NeedsWholeSimulation

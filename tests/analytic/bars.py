@@ -115,7 +115,7 @@ SPRINGS: tuple[Row, ...] = (
     Row("case3b", {"dt": 1e-2}, Bar(extra=STABLE), "stable"),
 )
 
-#: Other ways to solve, reported beside "direct": no blow-up, gap below 1 mm (A05 may need more sweeps).
+#: Other solvers, reported in addition to "direct": no blow-up, gap below 1 mm (A05 may need more sweeps).
 OTHERS: dict[str, dict[str, Any]] = {
     "colored 8x1": {"joint_solver": "colored", "substeps": 8, "iterations": 1},
     "colored 8x4": {"joint_solver": "colored", "substeps": 8, "iterations": 4},

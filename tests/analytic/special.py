@@ -38,7 +38,7 @@ def spring_masses(setup: Setup, horizon: float | None, result: Result) -> None:
     result.failure = samples.failure
     _report_relative(result, [variant["col"] for variant in variants], relative, periods)
     result.joint_gap = samples.joint_gap
-    # Every mass hangs on a passive spring: it moves no farther than twice its static deflection, and than gravity
+    # A passive spring carries every mass: it moves no farther than twice its static deflection, and than gravity
     # takes it before a spring that is far stiffer than the step can see answers.
     free_fall = reference.record["g"] * setup.dt**2
     result.extra["overshoot"] = float((np.abs(samples.found).max(axis=0) / (2.0 * static + free_fall)).max())

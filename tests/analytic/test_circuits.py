@@ -148,7 +148,7 @@ def test_written_values_keep_the_rules_of_the_builder(circuit: bool, name: str, 
     named = "oil_node" if name.endswith(("volume", "area_b")) else ""
     before = sim.read(name)
     with pytest.raises(ModelError, match=naming(named or name.rpartition(".")[2])):
-        sim.write(name, value, world=1)
+        sim.write(name, value, worlds=1)
     np.testing.assert_array_equal(sim.read(name), before)
 
 

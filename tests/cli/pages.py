@@ -35,6 +35,7 @@ def typed_commands(page: str) -> list[str]:
     text = text_of(page)
     blocks = [code for language, code in _BLOCK.findall(text) if not language]
     blocks.append("\n".join(re.findall(r"^    (gpusim .*)$", _BLOCK.sub("", text), re.MULTILINE)))
+    blocks += re.findall(r"\| `(gpusim \w+ [^`]+)` \|$", text, re.MULTILINE)  # last column of a table
     found = []
     for line in "\n".join(blocks).splitlines():
         command = re.split(r"\s+#", line)[0].strip()

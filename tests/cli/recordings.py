@@ -12,7 +12,7 @@ def record_motion(path: Path | str, steps: int = 50, worlds: tuple[int, ...] = (
     config = gpusim.SolverConfig(dt=0.01)
     sim = gpusim.Simulation(scene.builder.finalize(), max(worlds) + 1, backend="numpy", config=config)
     for world in worlds:
-        sim.write("body.rod1.angular_velocity", (0.0, 1.0 * world, 0.0), world=world)
+        sim.write("body.rod1.angular_velocity", (0.0, 1.0 * world, 0.0), worlds=world)
     with MotionRecorder(sim, path, target=scene.name, worlds=worlds, rate=rate) as recorder:
         recorder.sample(0.0)
         for k in range(steps):

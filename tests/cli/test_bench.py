@@ -31,7 +31,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ignore(line: str) -> None:
-    """Progress that nobody reads."""
+    """Ignore a progress line."""
 
 
 def test_list_names_the_workloads(cli) -> None:

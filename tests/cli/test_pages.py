@@ -29,6 +29,7 @@ from tests.cli.pages import (
     typed_commands,
     yaml_blocks,
 )
+from tests.unit.sdf_text import joint, link, model, sdf
 from tests.unit.viewer.drawing import require_egl
 
 PARSED = {
@@ -76,6 +77,10 @@ PICTURES = ("Offscreen(", "gpusim render")
 def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     Path("robot.urdf").write_text(SWINGING_ARM)
+    hinge = joint("pin", "revolute", "world", "rod")
+    Path("robot.sdf").write_text(sdf(model(link("rod"), hinge)))
+    Path("robot.xml").write_text(python_blocks("docs/guides/import_models.md")[0].split('"""')[1])
+    Path("robot.usda").write_text(python_blocks("docs/guides/import_usd.md")[0].split('"""')[1])
     Path("cover.stl").write_text(
         "solid cover\nfacet normal 0 0 1\nouter loop\nvertex 0 0 0\nvertex 100 0 0\nvertex 0 100 0\nendloop\nendfacet\n"
         "endsolid\n"

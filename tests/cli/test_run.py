@@ -246,7 +246,7 @@ def test_options_reach_the_simulation(cli, monkeypatch) -> None:
 def test_a_fallback_to_the_slow_backend_is_reported(cli, monkeypatch) -> None:
     monkeypatch.setattr("gpusim.backends.why_not", lambda name: "" if name == "numpy" else f"no {name} here")
     result = cli("run", "double_pendulum", "--duration", "0.01")
-    assert result.exit_code == 0 and "running on the slow NumPy backend" in result.stderr
+    assert result.exit_code == 0 and "gpusim uses the slow NumPy backend" in result.stderr
     assert "no native here" in result.stderr
     assert "slow NumPy" not in cli("run", "double_pendulum", "--duration", "0.01", "--backend", "numpy").stderr
 
@@ -327,7 +327,7 @@ def test_world_that_fails_leaves_the_others_running(cli, tmp_path, monkeypatch) 
 
     def step(self: Any, n: int = 1, dt: float | None = None) -> None:
         if 0.02 <= self.time < 0.021:
-            self.write(f"body.{self.model.bodies[0].label}.linear_velocity", (1e12, 0.0, 0.0), world=0)
+            self.write(f"body.{self.model.bodies[0].label}.linear_velocity", (1e12, 0.0, 0.0), worlds=0)
         original(self, n, dt)
 
     monkeypatch.setattr(gpusim.Simulation, "step", step)

@@ -38,7 +38,7 @@ RUNS = {
     "rolling_stones": 7, "tires": 10, "tires_substeps": 3, "tires_papers": 10, "cart_direct": 8, "cart_colored": 8,
     "limit_direct": 20, "limit_colored": 20,
 }  # fmt: skip
-#: Worked out in float32, which the direct solver is not.
+#: Cases in float32. The direct solver uses float64.
 SINGLE = (
     "ball_half", "slope_sticks", "slope_papers", "heap", "pendulum_colored", "leg_colored", "hunt_crossley",
     "volumetric", "disk_uniform", "disk_torques", "own_material", "tires",
@@ -142,7 +142,7 @@ def test_whole_run(name: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> No
     reference, native = make(name, "numpy"), make(name, "native")
     for sim in (reference, native):
         sim.step(steps)
-    # Where a tire touches is told by its outline to the root of rounding.
+    # The outline of a tire gives the contact point up to the square root of rounding errors.
     most = 10.0 * WHOLE_RUN if name.startswith("tires") else WHOLE_RUN
     assert not beyond(differences(reference, native), most)
 

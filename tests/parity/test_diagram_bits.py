@@ -85,12 +85,12 @@ def test_a_copied_state_runs_again(native: dict[str, np.ndarray]) -> None:
 def test_a_parameter_of_one_world_is_seen_by_the_kernel() -> None:
     sim = simulation("native", STICKS[:3])
     sim.step(5)
-    sim.write("diagram.mixed.last.upper", 0.25, world=[1])
-    sim.write("diagram.mixed.last.lower", 0.25, world=[1])
+    sim.write("diagram.mixed.last.upper", 0.25, worlds=[1])
+    sim.write("diagram.mixed.last.lower", 0.25, worlds=[1])
     sim.step()
     found = sim.read("diagram.mixed.last")
     assert found[1] == 0.25 and 0.25 not in (found[0], found[2])
-    sim.write("diagram.mixed.last.upper", 0.5, world=[1])
-    sim.write("diagram.mixed.last.lower", 0.5, world=[1])
+    sim.write("diagram.mixed.last.upper", 0.5, worlds=[1])
+    sim.write("diagram.mixed.last.lower", 0.5, worlds=[1])
     sim.step()
     assert sim.read("diagram.mixed.last")[1] == 0.5

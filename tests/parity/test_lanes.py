@@ -43,7 +43,7 @@ def run(
             optimize_as_shipped(own)
         sim = Simulation(builder.finalize(), 2, "native", dtype=dtype, launch=launch, threads=1, config=config)
     sim.backend._slab[:] = SPOILED  # type: ignore[union-attr]
-    sim.write("sim.gravity", (0.5, 0.0, -9.0), world=1)
+    sim.write("sim.gravity", (0.5, 0.0, -9.0), worlds=1)
     sim.step(STEPS)
     assert sim.health().all()
     return sim

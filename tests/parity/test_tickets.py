@@ -105,7 +105,7 @@ def test_launches_are_as_large_as_their_work() -> None:
     assert in_turns == {"sweep_contact", "push_contact", "warm_contact"}
     assert found["drift_body"] == backend.sizes["bodies"]
     assert None not in found.values()
-    # what is seldom needed is one launch, where blocks work side by side, unless joints are swept in it level by level
+    # rare work is one launch, where blocks work side by side, unless joints are swept in it level by level
     joined = {"search_joined", "push_out_joined", "resolve_joined"}
     assert not joined & {one.phase for one in _launches(backend.plan)}
     sizes = backend.plan.sizes | {"incident_slots": 1}

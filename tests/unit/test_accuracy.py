@@ -97,7 +97,7 @@ def test_the_worse_of_two_worlds_is_named() -> None:
     model = heavy_end(1.0)
     sim = Simulation(model, 2, backend="native", threads=1)
     end = f"body.{model.bodies[-1].label}"
-    sim.write(f"{end}.mass", 1e5, world=1)
+    sim.write(f"{end}.mass", 1e5, worlds=1)
     reported = run(sim, 1000)
     assert len(reported) == 1 and reported[0].startswith("world 1: joint 'link")
     assert [line.split(":")[0] for line in sim.health_report().splitlines()] == ["world 1"]

@@ -106,7 +106,7 @@ def test_what_is_zero_costs_nothing(backend: str) -> None:
         for name in NAMES:
             signal = f"joint.{joint}.{name}{suffix}"
             np.testing.assert_array_equal(sim.read(signal), np.full(WORLDS, built.get(name, 0.0)))
-            sim.write(signal, built.get(name, 0.0), world=1)
+            sim.write(signal, built.get(name, 0.0), worlds=1)
     assert sim.model is model and rows_of(model, "hinge") == 5
     sim.step(20)
     calm.step(20)
@@ -131,10 +131,10 @@ def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
     sim.control["torque"] = 0.0
     sim.step(500)
     np.testing.assert_allclose(sim.read("joint.wheel.position"), 1.0, rtol=1e-12)
-    sim.write("joint.wheel.damping", 0.2, world=0)
-    sim.write("joint.wheel.friction", 0.1, world=1)
-    sim.write("joint.wheel.armature", 0.05, world=2)
-    sim.write("joint.wheel.limit_upper", 1.5, world=3)
+    sim.write("joint.wheel.damping", 0.2, worlds=0)
+    sim.write("joint.wheel.friction", 0.1, worlds=1)
+    sim.write("joint.wheel.armature", 0.05, worlds=2)
+    sim.write("joint.wheel.limit_upper", 1.5, worlds=3)
     np.testing.assert_allclose(sim.read("joint.wheel.velocity"), 2.0, rtol=2e-3)
     sim.control["torque"] = (0.0, 0.0, 1.0, 0.0)
     sim.step(500)
@@ -149,7 +149,7 @@ def test_a_wheel_slows_down_as_it_should(backend: str) -> None:
 def test_stopped_worlds_stay_stopped(backend: str) -> None:
     sim = run(tree(), 5, backend)
     control = sim.control
-    sim.write("body.rod.linear_velocity", (1e200, 0.0, 0.0), world=1)
+    sim.write("body.rod.linear_velocity", (1e200, 0.0, 0.0), worlds=1)
     with pytest.warns(UserWarning, match=naming("1")):
         sim.step(1)
     report, stood = sim.health_report(), sim.read("body.rod.position")[1]
@@ -178,7 +178,7 @@ def test_wrong_values_change_nothing(name: str, value: float, words: str) -> Non
     sim = run(tree(), 3, "numpy")
     model = sim.model
     with pytest.raises(ModelError, match=naming(words)):
-        sim.write(f"joint.hinge.{name}", value, world=2)
+        sim.write(f"joint.hinge.{name}", value, worlds=2)
     assert sim.model is model and sim.read(f"joint.hinge.{name}").tolist() == [0.0] * WORLDS
 
 

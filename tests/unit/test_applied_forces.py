@@ -25,8 +25,8 @@ def floating(backend: str, worlds: int = 2, **options: Any) -> Simulation:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_accelerates_its_world_until_written_again(backend: str) -> None:
     sim = floating(backend)
-    sim.write("body.rock.applied_force", (4.0, 0.0, -2.0), world=1)
-    sim.write("body.rock.applied_torque", (0.0, 0.0, 0.6), world=1)
+    sim.write("body.rock.applied_force", (4.0, 0.0, -2.0), worlds=1)
+    sim.write("body.rock.applied_torque", (0.0, 0.0, 0.6), worlds=1)
     sim.step(500)
     # x = F t^2/(2 m), omega = T t/I
     center = sim.read("body.rock.center_of_mass")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import gpusim
 from gpusim.model.fields import STATE_FIELDS
 from gpusim.solver import schedule
 from gpusim.solver.nodes import Stage, phases
@@ -85,7 +86,8 @@ def test_examples_stand_next_to_lines_that_are_there(name: str, old: str) -> Non
 
 # The table of a stage is two files.
 @pytest.mark.parametrize(
-    ("example", "most"), [("A joint", 1), ("A shape", 3), ("A contact law", 3), ("A signal", 1), ("A stage", 4)]
+    ("example", "most"),
+    [("A joint", 1), ("A shape", 3), ("A contact law", 3), ("A signal", 1), ("A sensor", 1), ("A stage", 4)],
 )
 def test_examples_change_few_files(example: str, most: int) -> None:
     text = section(example)
@@ -97,11 +99,24 @@ def test_examples_change_few_files(example: str, most: int) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("example", ["A joint", "A shape", "A scene"])
+@pytest.mark.parametrize("example", ["A joint", "A shape", "A sensor", "A scene"])
 def test_new_files_of_the_examples_run(example: str) -> None:
     [text] = re.findall(r"```python\n(.*?)```", section(example), re.DOTALL)
     done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_example_of_a_sensor_measures() -> None:
+    [text] = re.findall(r"```python\n(.*?)```", section("A sensor"), re.DOTALL)
+    exec(text, sensor := {})
+    b = gpusim.ModelBuilder(gravity=(0, 0, 0))
+    b.add_site(b.add_body(1.0, (1, 1, 1), xform=gpusim.Transform((1, 2, 3))), label="antenna")
+    sensor["add_altimeter"](b, "antenna", "altimeter", noise=0.1)
+    sim = gpusim.Simulation(b.finalize(), num_worlds=2, backend="numpy")
+    sim.write("sensor.altimeter.error.sigma", 0.0, worlds=1)
+    sim.step()
+    noisy, exact = sim.read("sensor.altimeter.height")
+    assert exact == 3.0 and 0.0 < abs(noisy - 3.0) < 0.6
 
 
 def test_words_of_the_glossary_are_in_the_code() -> None:

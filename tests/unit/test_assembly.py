@@ -85,7 +85,7 @@ def test_misplaced_loops_come_together(make: object, seed: int) -> None:
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_the_report_names_the_joints(solver: str) -> None:
     sim = simulate(four_bar(1), num_worlds=2, joint_solver=solver)
-    sim.write("body.crank.position", (0.1, 0.0, 0.05), world=1)
+    sim.write("body.crank.position", (0.1, 0.0, 0.05), worlds=1)
     report = sim.assemble()
     assert set(report.before) == set(report.after) == {"a", "b", "c", "d"}
     assert report.before["a"].shape == (2,)
@@ -98,7 +98,7 @@ def test_the_report_names_the_joints(solver: str) -> None:
 def test_worlds_assemble_on_their_own() -> None:
     sim = simulate(four_bar(None), num_worlds=3)
     start = sim.read("body.coupler.position")
-    sim.write("body.coupler.position", start[0] + (0.1, 0.05, -0.1), world=1)
+    sim.write("body.coupler.position", start[0] + (0.1, 0.05, -0.1), worlds=1)
     report = sim.assemble()
     assert report.converged.all()
     after = sim.read("body.coupler.position")

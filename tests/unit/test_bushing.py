@@ -76,7 +76,7 @@ def test_between_two_bodies(solver: str) -> None:
     )
 
 
-#: A rubber block whose center of stiffness lies 0.1 m beside the body's center of mass, turned a little.
+#: A rubber block whose center of stiffness is 0.1 m from the body's center of mass, slightly rotated.
 MIXED = np.diag(K) + np.zeros((6, 6))
 for _i, _j, _value in ((0, 4, 400.0), (1, 3, -500.0), (0, 1, 2e3), (4, 5, 10.0)):
     MIXED[_i, _j] = MIXED[_j, _i] = _value

@@ -245,7 +245,7 @@ def test_the_law_holds_on_every_axis_of_a_train(
             given = given + np.clip(t.impulse - t.slope * u, -t.bound, t.bound)
             met |= set(laws.clamp_of(w.mode, number).ravel().tolist())
         rest, size = impulse - given, 1e-8 * (1.0 + np.abs(impulse) + sum(np.abs(t.slope) for t in law.clamped_terms))
-        # A limit pushes back alone, beside friction; sliding takes all of the friction, sticking what it needs.
+        # A limit pushes back in addition to friction; sliding takes all of the friction, sticking what it needs.
         at_upper, at_lower = u > law.velocity_upper - 1e-7, u < law.velocity_lower + 1e-7
         rubbed = np.where(np.abs(u) > 1e-7, np.abs(rest + law.friction * np.sign(u)), np.abs(rest) - law.friction)
         assert np.all((rubbed < size) | at_upper | at_lower)

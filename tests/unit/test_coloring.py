@@ -276,14 +276,14 @@ def test_sweeps_and_last_change_are_counted() -> None:
     for body in b.bodies:
         body.linear_velocity[:] = body.angular_velocity[:] = 0.0
     sim = colored(b, 2, iterations=50, impulse_tolerance=1e-9, max_colors=3)
-    sim.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), world=1)
+    sim.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), worlds=1)
     sim.step()
     w = sim.backend.work
     assert w.sweeps[0] == 1 and w.last_change[0] == 0.0
     assert 2 < w.sweeps[1] < 50 and 0.0 < w.last_change[1] <= 1e-9
     # Without the early stop all sweeps run.
     free = colored(b, 2, iterations=7, max_colors=3)
-    free.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), world=1)
+    free.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), worlds=1)
     free.step()
     assert free.backend.work.sweeps[1] == 7
 

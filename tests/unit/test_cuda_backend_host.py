@@ -24,7 +24,7 @@ def machine(name: str, backend: str, worlds: int = 3, **options: Any) -> Simulat
     model = load_scene(name).builder.finalize()
     sim = Simulation(model, worlds, backend, config=config, **options)
     for world in range(worlds):
-        sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), world=world)
+        sim.write("sim.gravity", (0.0, 0.1 * world, -9.81), worlds=world)
     return sim
 
 
@@ -114,7 +114,7 @@ def test_rows_that_come_while_it_runs(launch: str) -> None:
     body = sims[0].model.bodies[0].label
     for sim in sims:
         sim.step(5)
-        sim.write(f"body.{body}.linear_velocity", (0.0, 0.0, 1e200), world=1)
+        sim.write(f"body.{body}.linear_velocity", (0.0, 0.0, 1e200), worlds=1)
         with pytest.warns(UserWarning, match=naming("1")):
             sim.step(1)
             sim.health()
@@ -133,12 +133,12 @@ def test_read_follows_every_write() -> None:
     sim = machine("boom_crane", "cuda")
     label = sim.model.bodies[0].label
     before = sim.read(f"body.{label}.position").get()
-    sim.write(f"body.{label}.position", (1.0, 2.0, 3.0), world=1)
+    sim.write(f"body.{label}.position", (1.0, 2.0, 3.0), worlds=1)
     np.testing.assert_allclose(sim.read(f"body.{label}.position").get()[1], (1.0, 2.0, 3.0), atol=1e-12)
     np.testing.assert_array_equal(sim.read(f"body.{label}.position").get()[[0, 2]], before[[0, 2]])
     sim.write(f"body.{label}.linear_velocity", (0.0, 0.0, 1.0))
     np.testing.assert_allclose(sim.read(f"body.{label}.linear_velocity", numpy=True), [(0, 0, 1)] * 3, atol=1e-6)
-    sim.write(f"body.{label}.mass", 77.0, world=2)
+    sim.write(f"body.{label}.mass", 77.0, worlds=2)
     sim.step()
     np.testing.assert_allclose(sim.read("sim.time").get(), 1e-3)
 
@@ -186,7 +186,7 @@ def test_reset_by_mask_and_quarantine(launch: str) -> None:
 def test_checkpoints_change_the_backend(tmp_path: Path) -> None:
     sim, path = machine("boom_crane", "native"), tmp_path / "a.npz"
     sim.step(5)
-    sim.write("body.boom.linear_velocity", (0.0, 1e30, 0.0), world=2)
+    sim.write("body.boom.linear_velocity", (0.0, 1e30, 0.0), worlds=2)
     with pytest.warns(UserWarning, match=naming("2")):
         sim.step()
     sim.save(path)
@@ -232,8 +232,8 @@ def test_lists_and_resets_wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> N
             on_device = sim.backend_name == "cuda"
             sim.step(3)
             command.write(fake_cupy.fake(values) if on_device else values)
-            sim.write(f"body.{body}.mass", 5.0, world=1)
-            sim.write(cylinder, 1.1 * gain[2], world=2)
+            sim.write(f"body.{body}.mass", 5.0, worlds=1)
+            sim.write(cylinder, 1.1 * gain[2], worlds=2)
             sim.step(3)
             mask = np.array([False, True, False])
             sim.reset(fake_cupy.fake(mask) if on_device else mask)
@@ -311,7 +311,7 @@ def test_a_block_runs_on_the_stream_of_another_library(monkeypatch: pytest.Monke
         lambda sim: sim.backend.read_health_value(),
         lambda sim: sim.backend.memory.read_control(),
         lambda sim: sim.backend.memory.to_device(np.zeros(3)),
-        lambda sim: sim.write("body.boom.mass", 5.0, world=1),
+        lambda sim: sim.write("body.boom.mass", 5.0, worlds=1),
         lambda sim: sim.reset([1]),
     ],
 )
@@ -350,7 +350,7 @@ def test_rays_are_cast_on_the_device(launch: str, monkeypatch: pytest.MonkeyPatc
     with monkeypatch.context() as patch:
         patch.setattr(fake_cupy.FakeArray, "get", lambda self: pytest.fail("waits for the device"))
         for sim, *observed in zip(sims, seen, alone, strict=True):
-            sim.write("body.body.linear_velocity", (1.0, 0.0, 0.0), world=1)
+            sim.write("body.body.linear_velocity", (1.0, 0.0, 0.0), worlds=1)
             sim.step(5)
             for each in observed:
                 each.read()

@@ -103,8 +103,8 @@ def test_a_host_write_follows_one_on_the_device() -> None:
         for mass in (2.0, 3.0):
             value = np.array([mass])
             sim.write_state({"body.box.mass": fake_cupy.fake(value) if on_device else value}, worlds=[1])
-            sim.write("body.lid.mass", mass, world=2)
-            sim.write("servo.servo.damping", mass, world=0)
+            sim.write("body.lid.mass", mass, worlds=2)
+            sim.write("servo.servo.damping", mass, worlds=0)
         kept = sim.snapshot()
         sim.write("body.box.mass", 9.0)
         sim.restore(kept)
@@ -142,8 +142,8 @@ def test_a_graph_replays_steps() -> None:
         assert bits(sims[0]) == bits(sims[1])
         np.testing.assert_allclose(seen[0].array.get(), seen[1].array, rtol=1e-12)
         for sim in sims:
-            sim.write("body.lid.mass", 1.0 + round_, world=1)
-            sim.write("joint.hinge.velocity", 0.1 * round_, world=[0, 2])
+            sim.write("body.lid.mass", 1.0 + round_, worlds=1)
+            sim.write("joint.hinge.velocity", 0.1 * round_, worlds=[0, 2])
     replay(graph)
     assert sims[0].read("body.lid.contact_force", numpy=True).any() == sims[1].read("body.lid.contact_force").any()
     assert bits(sims[0]) == bits(sims[1])

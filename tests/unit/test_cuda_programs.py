@@ -26,7 +26,7 @@ def sims(monkeypatch: pytest.MonkeyPatch) -> list[Simulation]:
     made = [Simulation(model, WORLDS, backend, config=config) for backend in ("cuda", "native")]
     for sim in made:
         for world in range(WORLDS):
-            sim.write("sim.gravity", (0.1 * world, 0.0, -0.5), world=world)
+            sim.write("sim.gravity", (0.1 * world, 0.0, -0.5), worlds=world)
         sim.control["stick"] = np.array([0.5, -1.5, 2.0])
     return made
 
@@ -48,7 +48,7 @@ def test_samples_are_those_of_native(sims: list[Simulation]) -> None:
 def test_parameters_inputs_and_resets_reach_the_device(sims: list[Simulation]) -> None:
     for sim in sims:
         sim.step(5)
-        sim.write("diagram.all.pid.kp", [0.0, 5.0], world=[0, 2])
+        sim.write("diagram.all.pid.kp", [0.0, 5.0], worlds=[0, 2])
         sim.control["stick"] = 1.0
         sim.step(5)
         sim.reset(np.arange(WORLDS) == 1)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import pkgutil
 import re
 import subprocess
@@ -38,6 +39,28 @@ def test_every_public_name_is_in_the_reference(package: str) -> None:
     # a page may give the path of the module that defines the object
     documented = [pkgutil.resolve_name(path) for path in DOCUMENTED if path.endswith(tuple(module.__all__))]
     missing = [name for name in module.__all__ if not any(getattr(module, name) is found for found in documented)]
+    assert missing == []
+
+
+def test_names_that_guides_teach_are_in_the_reference() -> None:
+    documented = [pkgutil.resolve_name(path) for path in DOCUMENTED]
+    internal = {
+        "architecture.md",
+        "own_actuator.md",
+        "glossary.md",
+        *(f"develop/{p.name}" for p in DOCS.glob("develop/*")),
+    }
+    missing = []
+    for path in [ROOT / "README.md", *DOCS.rglob("*.md")]:
+        if "reference" in path.parts or str(path.relative_to(ROOT)).removeprefix("docs/") in internal:
+            continue
+        text = path.read_text(encoding="utf-8")
+        imported = re.findall(r"^from (gpusim[\w.]*) import ([\w, ]+)$", text, re.MULTILINE)
+        names = {f"{module}.{name}" for module, some in imported for name in re.split(", | as .*", some) if name}
+        for name in names | set(re.findall(r"\bgpusim(?:\.[A-Za-z_]\w*)+", text)):
+            found, owner = pkgutil.resolve_name(name), pkgutil.resolve_name(name.rpartition(".")[0])
+            if not inspect.ismodule(found) and not any(x is found or x is owner for x in documented):
+                missing.append(f"{path.name}: {name}")
     assert missing == []
 
 

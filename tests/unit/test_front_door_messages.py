@@ -58,7 +58,7 @@ def test_finalize_names_the_actuator() -> None:
 
 def test_a_parameter_is_written_for_one_actuator_in_some_worlds() -> None:
     sim = Simulation(three_hips().finalize(), 3, backend="numpy")
-    sim.write("servo.right.stiffness", [5.0, 6.0], world=[0, 2])
+    sim.write("servo.right.stiffness", [5.0, 6.0], worlds=[0, 2])
     assert sim.read("servo.right.stiffness").tolist() == [5.0, 1.0, 6.0]
     assert sim.read("servo.left.stiffness").tolist() == [1.0] * 3
 

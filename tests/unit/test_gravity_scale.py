@@ -20,7 +20,7 @@ def _builder(scales=(0.0, 0.5, 1.0, -1.0)):
 @pytest.mark.parametrize(("backend", "launch"), BACKENDS)
 def test_bodies_fall_by_their_share(backend, launch):
     sim = Simulation(_builder().finalize(), 2, backend=backend, launch=launch, config=SolverConfig(dt=1e-3))
-    sim.write("body.body0.gravity_scale", 2.0, world=1)
+    sim.write("body.body0.gravity_scale", 2.0, worlds=1)
     sim.step(500)
     height = np.stack([sim.read(f"body.body{k}.position")[:, 2] for k in range(4)], axis=1)
     assert np.allclose(height, -5.0 * 0.5**2 * np.array([[0.0, 0.5, 1.0, -1.0], [2.0, 0.5, 1.0, -1.0]]), atol=1e-9)

@@ -79,7 +79,7 @@ def test_reset_write_snapshot_and_pose(backend: str) -> None:
     sim = simulation(b, 3, backend)
     assert np.allclose(sim.read("servo.servo.activation"), 0.05) and np.allclose(sim.read("servo.servo.target"), 0.05)
     sim.reset([1], pose="out")
-    sim.write("servo.servo.activation", -0.1, world=2)
+    sim.write("servo.servo.activation", -0.1, worlds=2)
     kept = sim.snapshot()
     sim.step(10)
     assert np.allclose(sim.read("servo.servo.activation"), [0.05, 0.301, -0.1])

@@ -61,7 +61,7 @@ def test_what_one_world_is_given_acts_as_in_a_simulation_of_its_own(launch: str)
     sim = make(len(writes) + 1, launch=launch)
     sim.step(5)
     for world, (name, value) in enumerate(writes):
-        sim.write(name, value, world=world)
+        sim.write(name, value, worlds=world)
     sim.step(20)
     for world in range(len(writes) + 1):
         alone = make(launch="fused")
@@ -94,7 +94,7 @@ def compare_signals(native: Simulation, reference: Simulation) -> None:
     for name, info in reference.signals().items():
         got, expected = native.read(name), reference.read(name)
         assert got.shape == expected.shape, name
-        # Reactions of a loop that locks a motion twice are no one's to tell; their sum is, which the motion shows.
+        # If a loop locks a motion twice, only the sum of its reactions is determined. The motion shows the sum.
         if name.endswith("reaction") and re.search("crank|coupler|rocker|closing", name):
             continue
         atol = 1e-9 * size.get(info.unit, 1.0)
@@ -122,7 +122,7 @@ def test_reset_by_mask() -> None:
 
 
 def _huge_force(sim: Simulation, world: int) -> None:
-    sim.write("force.push.force_x", 1e300, world=world)
+    sim.write("force.push.force_x", 1e300, worlds=world)
 
 
 def _nan_velocity(sim: Simulation, world: int) -> None:
@@ -162,7 +162,7 @@ def test_a_failed_world_stops_alone(spoil: Callable[[Simulation, int], None], dt
     sim.reset(5)
     assert sim.health().all() and sim.health_report() == "all worlds are fine"
     if spoil is _huge_force:
-        sim.write("force.push.force_x", 0.0, world=5)
+        sim.write("force.push.force_x", 0.0, worlds=5)
     fresh = make(1, dtype=dtype)
     sim.control["motor"], sim.control["lift"] = 0.6, 0.3
     for s in (sim, fresh):
@@ -202,7 +202,7 @@ def test_sweeps_stop_at_the_tolerance(launch: str) -> None:
             for backend in BACKENDS
         ]
         for sim in sims:
-            sim.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), world=1)
+            sim.write("body.hub.linear_velocity", (0.3, -0.2, 0.1), worlds=1)
             sim.step()
             sim.read("body.hub.linear_velocity")
         native, reference = sims

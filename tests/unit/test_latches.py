@@ -46,7 +46,7 @@ def test_released_load_falls_freely_in_its_world(backend):
     sim = _sim(_arm(_latched), backend, 2)
     sim.write("joint.grip.attached", 1.0)
     sim.step(300)
-    sim.write("joint.grip.attached", 0.0, world=1)
+    sim.write("joint.grip.attached", 0.0, worlds=1)
     assert np.array_equal(sim.read("joint.grip.attached"), [1.0, 0.0])
     start, speed = sim.read("body.load.position")[1], sim.read("body.load.linear_velocity")[1]
     sim.step(200)

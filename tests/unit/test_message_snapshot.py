@@ -118,7 +118,7 @@ def test_a_part_of_the_tests_rewrites_its_entries_alone(project: Project) -> Non
 def test_what_depends_on_the_machine_is_replaced() -> None:
     message = "no file '/tmp/x/a' <f at 0x7f00aa00bb11>: 0.30000000000000004 m\n"
     assert plain(message, ["/tmp/x"]) == "no file 'DIR/a' <f at 0xADDRESS>: 0.3 m"
-    assert plain("it is broken (Expecting value (char 0)); mend it", []) == "it is broken (REASON); mend it"
+    assert plain("it is broken (Expecting value (char 0)); fix it", []) == "it is broken (REASON); fix it"
     assert plain("one\ntwo", []) == r"one\ntwo"
 
 

@@ -32,7 +32,7 @@ def tumbling(num_worlds: int = 1) -> Simulation:
 
 def record(path: Path, steps: int = 50, rate: float = 25.0, **more: object) -> Simulation:
     sim = tumbling(num_worlds=3)
-    sim.write("body.top0.linear_velocity", (0.0, 0.0, 3.0), world=2)
+    sim.write("body.top0.linear_velocity", (0.0, 0.0, 3.0), worlds=2)
     with MotionRecorder(sim, path, worlds=[0, 2], rate=rate, **more) as recorder:
         recorder.sample(0.0)
         for k in range(steps):

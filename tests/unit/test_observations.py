@@ -262,9 +262,9 @@ def test_write_state_takes_wildcards_parameters_and_commands() -> None:
 @pytest.mark.native
 def test_parameters_of_chosen_worlds() -> None:
     sim = running(worlds=4, steps=1)
-    sim.write("body.boom.mass", 9.0, world=2)
-    sim.write("motor.motor.stall_torque", 2.0, world=[0, 3])
-    sim.write("body.boom.mass", 3.0, world=1)
+    sim.write("body.boom.mass", 9.0, worlds=2)
+    sim.write("motor.motor.stall_torque", 2.0, worlds=[0, 3])
+    sim.write("body.boom.mass", 3.0, worlds=1)
     alone = []
     for world in range(4):
         one = running(worlds=4, steps=1)
@@ -276,7 +276,7 @@ def test_parameters_of_chosen_worlds() -> None:
         one.step(5)
         assert different(bits(sim, world), bits(one, world)) == []
     with pytest.raises(ModelError, match=naming("mass")):
-        sim.write("body.boom.mass", -1.0, world=3)
+        sim.write("body.boom.mass", -1.0, worlds=3)
     assert sim.read("body.boom.mass")[3] > 0.0
 
 

@@ -98,7 +98,7 @@ def test_kernels_follow_the_reference(model: Model, dtype: str, solver: str, tol
     for sim in sims:
         sim.control["coil"] = [VOLTAGE, -VOLTAGE]
         sim.step(30)
-        sim.write("coil.coil.current", 0.3, world=1)
+        sim.write("coil.coil.current", 0.3, worlds=1)
         sim.step(30)
         for name in ("coil.coil.force", "coil.coil.current", "joint.slide.velocity", "joint.slide.position"):
             np.testing.assert_allclose(sim.read(name), sims[0].read(name), rtol=tolerance, err_msg=name)

@@ -220,7 +220,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "name",
     ),
     ({"state_fields": Lag.state_fields}, "'lag_count'"),
-    ({"state_fields": (Field("lag_x", ("worlds",), "pose", "-", ""),)}, "num_worlds 2 'bad' 'lag_x'"),
+    ({"state_fields": (Field("lag_x", ("worlds",), "pose", "-", ""),)}, "'bad' 'lag_x'"),
 ]
 
 

@@ -24,7 +24,7 @@ def run(num_worlds: int, solver: str, dtype: str = "float64") -> Simulation:
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_bad_world_stops_and_its_neighbors_do_not_notice(solver: str, value: float) -> None:
     sim, calm = run(3, solver), run(3, solver)
-    sim.write("body.bucket.linear_velocity", (0.0, value, 0.0), world=1)
+    sim.write("body.bucket.linear_velocity", (0.0, value, 0.0), worlds=1)
     with pytest.warns(UserWarning, match=naming("1")):
         sim.step(1)
     with warnings.catch_warnings():
@@ -45,7 +45,7 @@ def test_a_bad_world_stops_and_its_neighbors_do_not_notice(solver: str, value: f
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_reset_revives_a_stopped_world(solver: str) -> None:
     sim, fresh = run(2, solver), Simulation(machine().finalize(), config=SolverConfig(dt=2e-3, joint_solver=solver))
-    sim.write("joint.hinge.velocity", 1e120, world=0)
+    sim.write("joint.hinge.velocity", 1e120, worlds=0)
     with pytest.warns(UserWarning, match=naming("0")):
         sim.step(1)
     sim.reset(np.array([True, False]))
@@ -59,7 +59,7 @@ def test_reset_revives_a_stopped_world(solver: str) -> None:
 
 def test_the_culprit_of_an_actuator_is_named() -> None:
     sim = run(2, "direct")
-    sim.write("cylinder.lift.pressure_a", 1e308, world=1)
+    sim.write("cylinder.lift.pressure_a", 1e308, worlds=1)
     with pytest.warns(UserWarning, match=naming("1")):
         sim.step(3)
     np.testing.assert_array_equal(sim.health(), (True, False))
@@ -68,7 +68,7 @@ def test_the_culprit_of_an_actuator_is_named() -> None:
 
 def test_float32_overflow_stops_the_world() -> None:
     sim, calm = run(2, "direct", "float32"), run(2, "direct", "float32")
-    sim.write("body.crank.angular_velocity", (0.0, 1e30, 0.0), world=0)
+    sim.write("body.crank.angular_velocity", (0.0, 1e30, 0.0), worlds=0)
     with pytest.warns(UserWarning, match=naming("0")):
         sim.step(5)
     calm.step(5)
@@ -80,9 +80,9 @@ def test_every_stopped_world_has_its_line() -> None:
     ball_body(b, label="stone")
     sim = simulate(b, num_worlds=4)
     with pytest.warns(UserWarning):
-        sim.write("body.stone.linear_velocity", (1e12, 0, 0), world=2)
+        sim.write("body.stone.linear_velocity", (1e12, 0, 0), worlds=2)
         sim.step(5)
-        sim.write("body.stone.angular_velocity", (0, 1e300, 0), world=0)
+        sim.write("body.stone.angular_velocity", (0, 1e300, 0), worlds=0)
         sim.step(5)
     lines = sim.health_report().splitlines()
     assert [line.split(":")[0] for line in lines] == ["world 0", "world 2"]

@@ -97,7 +97,7 @@ def test_a_file_that_ends_anywhere_keeps_its_whole_blocks(tmp_path: Path, suffix
         sim.step()
         ends += [part.stat().st_size] if part.is_file() else []
     if not ends:
-        pytest.skip("its blocks are files of their own")
+        pytest.skip("each block is a separate file")
     data, chance = part.read_bytes(), random.Random(3)
     for size in [ends[4], len(data), *(chance.randrange(ends[4], len(data)) for _ in range(30))]:
         part.write_bytes(data[:size])

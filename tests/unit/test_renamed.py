@@ -8,14 +8,16 @@ import pytest
 import gpusim
 from gpusim.cli.main import app
 from gpusim.description.actuator_kinds import ActuatorType
-from gpusim.renamed import MOVED, OF_ACTUATORS, OF_CHAINS, OPTIONS, RENAMED
+from gpusim.renamed import MOVED, OF_ACTUATORS, OF_CHAINS, OPTIONS, RENAMED, SINCE_0_3
 
-PAGE = (Path(__file__).parents[2] / "docs/reference/renamed.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs/reference/renamed.md").read_text(encoding="utf-8").split("## Renamed in 0.2")
+"""The tables of version 0.3, and those of version 0.2."""
 
 
 @pytest.mark.parametrize(("old", "new"), [*RENAMED.items(), *OF_CHAINS.items(), *MOVED.items()])
 def test_the_page_lists_each(old: str, new: str) -> None:
-    assert old.rsplit(".", 1)[-1] in PAGE and new.rsplit(".", 1)[-1] in PAGE
+    part = PAGE[old not in SINCE_0_3]
+    assert old.rsplit(".", 1)[-1] in part and new.rsplit(".", 1)[-1] in part
 
 
 @pytest.mark.parametrize(
@@ -43,7 +45,8 @@ def test_an_error_says_the_new_name(call, new: str) -> None:  # noqa: ANN001
 
 @pytest.mark.parametrize(("old", "new"), OF_ACTUATORS.items())
 def test_a_member_of_a_kind(old: str, new: str) -> None:
-    assert f"`{old}`" in PAGE or f"<name>_{old}" in PAGE
+    part = PAGE[old not in SINCE_0_3]
+    assert f"`{old}`" in part or f"<name>_{old}" in part
     for members in ({old: None}, {"kernel": (old,)}):
         with pytest.raises(gpusim.ModelError, match=f"Own.*{new}"):
             type("Own", (ActuatorType,), members)
@@ -54,7 +57,7 @@ def test_a_member_of_a_kind(old: str, new: str) -> None:
 @pytest.mark.parametrize("kind", ["chain", "ik", "inverse_dynamics"])
 def test_a_joint_of_a_chain(kind: str, changes: dict[str, object], new: str) -> None:
     joint = {"pose": [0, 0, 0, 0, 0, 0, 1], "axis": [0, 0, 1], "kind": "revolute"} | changes
-    with pytest.raises(gpusim.ModelError, match=f"'{new}' since version 0[.]2"):
+    with pytest.raises(gpusim.ModelError, match=f"'{new}' since version 0[.]3"):
         gpusim.control.Diagram("d").add(kind, "b", joints=[joint])
 
 
@@ -68,6 +71,12 @@ def test_an_old_option(arguments: tuple[str, ...], capsys: pytest.CaptureFixture
 def test_a_method(pendulum: gpusim.Simulation) -> None:
     with pytest.raises(AttributeError, match="Simulation.invalidate"):
         pendulum.changed()  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="Simulation.write.*'worlds' since version 0[.]3"):
+        pendulum.write("sim.gravity", (0, 0, 1), world=0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="Simulation.contacts.*'worlds' since version 0[.]3"):
+        pendulum.contacts(world=0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="Simulation.reset.*'worlds' since version 0[.]3"):
+        pendulum.reset(mask=[True])  # type: ignore[call-arg]
     with pytest.raises(AttributeError, match="runtime.parameters"):
         pendulum.parameters  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match="nothing"):

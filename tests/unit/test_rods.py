@@ -68,8 +68,8 @@ def test_rods_of_worlds_carry_and_push(backend: str) -> None:
     sim.step(2)
     for k in range(20):
         way = 1e-3 * (k + 1) * np.array([1.0, -1.0])
-        sim.write("joint.up.limit_upper", 1.0 + way, world=[0, 1])
-        sim.write("joint.down.limit_lower", 1.0 - way, world=[0, 1])
+        sim.write("joint.up.limit_upper", 1.0 + way, worlds=[0, 1])
+        sim.write("joint.down.limit_lower", 1.0 - way, worlds=[0, 1])
         sim.step()
     assert sim.read("body.load.position", numpy=True)[:, 2] == pytest.approx([0.02, -0.02, 0.0], abs=1e-9)
     assert sim.read("body.load.linear_velocity", numpy=True)[:, 2] == pytest.approx([0.5, -0.5, 0.0], abs=1e-9)

@@ -91,7 +91,7 @@ def test_step_with_diagrams_is_one_call(monkeypatch: pytest.MonkeyPatch) -> None
     sims = [controlled(3, "native") for _ in range(2)]
     for sim in sims:
         sim.step(2)
-        sim.write("diagram.all.pid.kp", [1.0, 3.0], world=[0, 2])
+        sim.write("diagram.all.pid.kp", [1.0, 3.0], worlds=[0, 2])
         sim.override({"push": 0.25}, worlds=1)
         sim.control["stick"] = 0.7
     stepped(sims[1], {}, RECORD)

@@ -112,7 +112,7 @@ def test_bad_writes_are_refused_and_change_nothing(
 ) -> None:
     before = bits(running, 0), running.read(name).tobytes()
     with pytest.raises(ModelError, match=naming(words)):
-        running.write(name, value, world=world)
+        running.write(name, value, worlds=world)
     assert different(before[0], bits(running, 0)) == []
     assert running.read(name).tobytes() == before[1]
 
@@ -126,7 +126,7 @@ def test_bad_commands_are_refused(running: Simulation, value: Any) -> None:
 def test_commands_are_a_mapping(running: Simulation) -> None:
     assert set(running.control) == {"motor", "lift", "lift.brake", "servo", "push"}
     assert len(running.control) == 5
-    running.write("cylinder.lift.command", 0.25, world=1)
+    running.write("cylinder.lift.command", 0.25, worlds=1)
     np.testing.assert_array_equal(running.control["lift"], (0.1, 0.25, 0.9))
     np.testing.assert_array_equal(running.read("cylinder.lift.command"), (0.1, 0.25, 0.9))
     with pytest.raises(ModelError, match=naming("command 'motor'")):
@@ -144,7 +144,7 @@ def test_writing_a_joint_moves_its_subtree() -> None:
     sim = simulate(b, num_worlds=2)
     sim.write("joint.elbow.position", 0.3)
     sim.write("joint.elbow.velocity", 2.0)
-    sim.write("joint.shoulder.position", 0.5, world=1)
+    sim.write("joint.shoulder.position", 0.5, worlds=1)
     np.testing.assert_allclose(sim.read("joint.shoulder.position"), (0.0, 0.5), atol=1e-14)
     np.testing.assert_allclose(sim.read("joint.elbow.position"), 0.3, atol=1e-12)
     np.testing.assert_allclose(sim.read("joint.elbow.velocity"), 2.0, atol=1e-12)
@@ -157,7 +157,7 @@ def test_writing_a_joint_moves_its_subtree() -> None:
     np.testing.assert_allclose(spin[1], turn.rotate(spin[0]), atol=1e-12)
     assert np.all(sim.read("sim.joint_drift") < 1e-12)
     pose = (1.0, 2.0, 3.0, 0.0, 0.0, np.sin(0.2), np.cos(0.2))
-    sim.write("joint.base.position", pose, world=0)
+    sim.write("joint.base.position", pose, worlds=0)
     np.testing.assert_allclose(sim.read("joint.base.position")[0], pose, atol=1e-14)
     np.testing.assert_array_equal(sim.read("body.other.position")[1], (9, 9, 9))
 
@@ -188,9 +188,9 @@ def test_body_pose_and_velocity_round_trip() -> None:
     b = ModelBuilder(gravity=NO_GRAVITY)
     b.add_body(2.0, (0.1, 0.2, 0.15), com=(0.3, -0.1, 0.2), label="x", angular_velocity=(1, 2, 3))
     sim = simulate(b, num_worlds=2)
-    sim.write("body.x.orientation", PLACE.rotation, world=1)
-    sim.write("body.x.position", PLACE.position, world=1)
-    sim.write("body.x.linear_velocity", (0.1, 0.2, 0.3), world=1)
+    sim.write("body.x.orientation", PLACE.rotation, worlds=1)
+    sim.write("body.x.position", PLACE.position, worlds=1)
+    sim.write("body.x.linear_velocity", (0.1, 0.2, 0.3), worlds=1)
     np.testing.assert_allclose(sim.read("body.x.angular_velocity"), [(1, 2, 3)] * 2, atol=1e-12)
     np.testing.assert_allclose(sim.read("body.x.position"), [(0, 0, 0), PLACE.position], atol=1e-14)
     np.testing.assert_allclose(sim.read("body.x.orientation")[1], PLACE.rotation, atol=1e-14)

@@ -122,7 +122,7 @@ def test_some_worlds_and_other_rows(backend: str) -> None:
 def test_before_and_after_the_first_write_of_damping(backend: str) -> None:
     sim, calm = drive(simulation(backend), 10), drive(simulation(backend), 30)
     kept = sim.state.copy()
-    sim.write(ROW, 5.0, world=1)
+    sim.write(ROW, 5.0, worlds=1)
     drive(sim, 5)
     sim.state.restore(kept)
     assert np.all(sim.read(ROW) == 0.0)
@@ -134,7 +134,7 @@ def test_before_and_after_the_first_write_of_damping(backend: str) -> None:
 def test_quarantine_comes_along(backend: str) -> None:
     sim = simulation(backend)
     healthy = sim.state.copy()
-    sim.write("body.rod.linear_velocity", (0.0, 1e30, 0.0), world=1)
+    sim.write("body.rod.linear_velocity", (0.0, 1e30, 0.0), worlds=1)
     with pytest.warns(UserWarning, match=naming("1")):
         sim.step(3)
     report, failed = sim.health_report(), sim.state.copy()
@@ -150,7 +150,7 @@ def test_quarantine_comes_along(backend: str) -> None:
         fresh.state.restore(healthy, 1)
         fresh.step(3)
     assert fresh.health().all() and fresh.read("sim.time")[1] == pytest.approx(6e-3)
-    fresh.write("body.rod.linear_velocity", (0.0, 1e30, 0.0), world=1)
+    fresh.write("body.rod.linear_velocity", (0.0, 1e30, 0.0), worlds=1)
     with pytest.warns(UserWarning, match=naming("1")):
         fresh.step(1)
 

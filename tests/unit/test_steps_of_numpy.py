@@ -31,7 +31,7 @@ def test_steps_and_settings(backend: str) -> None:
     [
         (lambda s: s.assemble("text"), "Simulation.assemble tolerance 'text'"),
         (lambda s: s.assemble(1e-9, -1), "Simulation.assemble iterations -1"),
-        (lambda s: s.write("sim.gravity", (0, 0, 1), world=[[1], [2, 3]]), "world 1 2 3"),
+        (lambda s: s.write("sim.gravity", (0, 0, 1), worlds=[[1], [2, 3]]), "world 1 2 3"),
         (lambda s: s.reset([[0], [1, 2]]), "1"),
         (lambda s: s.step(2.5), "n 2.5"),
         (lambda s: s.step(1, dt=10**400), "dt 1e308"),

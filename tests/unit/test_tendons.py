@@ -140,7 +140,7 @@ def test_parameters_of_a_tendon_without_a_row_can_be_written() -> None:
     b, _ = axle(True)
     sim = simulate(b, num_worlds=2, dt=5e-3)
     sim.step(5)
-    sim.write("joint.drive_slip.damping", 1e6, world=1)
+    sim.write("joint.drive_slip.damping", 1e6, worlds=1)
     before = sim.read("joint.drive_slip.velocity")
     sim.step(40)
     after = sim.read("joint.drive_slip.velocity")

@@ -113,7 +113,7 @@ def test_without_collisions() -> None:
 
 
 def two_legs(apart: float = 0.0, more: str = "", **options: object) -> tuple[gpusim.ModelBuilder, ImportReport]:
-    """A base and two legs of 0.1 m width, the second one ``apart`` (m) beside the first."""
+    """Return a base and two legs of 0.1 m width, at a distance of ``apart`` (m)."""
     leg = collision('<box size="0.1 0.1 1"/>')
     links = [link("base", SOLID), link("left", SOLID + leg), link("right", SOLID + leg + more)]
     aside = f'<origin xyz="{apart} 0 0"/>'

@@ -82,7 +82,7 @@ def test_materials_by_value_and_by_name() -> None:
         visual(BALL, material("moss", "0 0.5 0 1")),
         visual(BALL, material("", "2 0 0 1")),
         visual(BALL),
-        visual(BALL, material("nobody knows")),
+        visual(BALL, material("unknown stuff")),
     ]
     defined = material("sky", "0 0.5 1 1") + material("rust", "1 0 0 0.5")
     builder, report = load_urdf(robot(link("base", SOLID + "".join(looks)), defined))
@@ -97,7 +97,7 @@ def test_materials_by_value_and_by_name() -> None:
         None,
     ]
     (warning,) = report.warnings
-    assert "link 'base'" in warning and "'nobody knows'" in warning and "add <color rgba=" in warning
+    assert "link 'base'" in warning and "'unknown stuff'" in warning and "add <color rgba=" in warning
 
 
 def test_meshes_of_every_format_with_scale_and_right_side_out(tmp_path) -> None:

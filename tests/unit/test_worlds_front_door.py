@@ -50,7 +50,7 @@ def worlds() -> Simulation:
     """Return one world per parameter, and one without changes."""
     sim = start(len(PARAMETERS) + 1)
     for world, (name, value) in enumerate(PARAMETERS):
-        sim.write(name, value, world=world)
+        sim.write(name, value, worlds=world)
     sim.step(STEPS)
     return sim
 
@@ -176,7 +176,7 @@ def test_reset_restores_the_trajectory_bit_for_bit(solver: str) -> None:
 def test_reset_of_everything_and_of_one_world() -> None:
     sim = start(3)
     initial = [bits(sim, world) for world in range(3)]
-    sim.write("body.bucket.mass", 4.0, world=1)
+    sim.write("body.bucket.mass", 4.0, worlds=1)
     sim.step(10)
     sim.reset(1)
     assert different(bits(sim, 1), initial[1]) == []
@@ -195,10 +195,10 @@ def test_writes_reach_the_chosen_worlds_only() -> None:
     sim = start(4)
     sim.step(10)
     before = [bits(sim, world) for world in range(4)]
-    sim.write("joint.swing.position", (0.1, 0.2), world=2)
-    sim.write("body.bucket.linear_velocity", (0.0, 0.1, 0.0), world=[2])
-    sim.write("cylinder.lift.pressure_a", 7e5, world=np.array([False, False, True, False]))
-    sim.write("joint.hinge.velocity", 0.3, world=2)
+    sim.write("joint.swing.position", (0.1, 0.2), worlds=2)
+    sim.write("body.bucket.linear_velocity", (0.0, 0.1, 0.0), worlds=[2])
+    sim.write("cylinder.lift.pressure_a", 7e5, worlds=np.array([False, False, True, False]))
+    sim.write("joint.hinge.velocity", 0.3, worlds=2)
     for world in (0, 1, 3):
         assert different(bits(sim, world), before[world]) == []
     np.testing.assert_array_equal(sim.read("cylinder.lift.pressure_a")[2], 7e5)

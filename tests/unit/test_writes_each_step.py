@@ -34,7 +34,7 @@ def run(restitution: float, written: bool, steps: int, backend: str, **config: o
     rows = []
     for k in range(steps):
         if written:
-            sim.write("body.far.linear_velocity", (np.sin(k), 0, 0), world=1)
+            sim.write("body.far.linear_velocity", (np.sin(k), 0, 0), worlds=1)
             sim.write_state({"body.free.linear_velocity": (1, 0, k), "body.free.position": (60, 0, 5)}, 1)
         sim.step()
         rows.append(np.array(seen.read()))

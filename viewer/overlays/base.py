@@ -94,7 +94,7 @@ class Frame:
 
         The first access in a frame runs a trial step, which does not change the state.
         """
-        return None if self.sim is None else self.sim.contacts(world=list(self.worlds))
+        return None if self.sim is None else self.sim.contacts(worlds=list(self.worlds))
 
     def column(self, world: Array) -> Array:
         """Convert n world indices of the simulation (n,) to indices in the list of drawn worlds."""

@@ -121,4 +121,4 @@ class Pull:
 
     def _write(self, *wrench: Array) -> None:
         for name, value in zip(SIGNALS, wrench, strict=True):
-            self._sim.write(f"body.{self.label}.{name}", value, world=self.world)
+            self._sim.write(f"body.{self.label}.{name}", value, worlds=self.world)

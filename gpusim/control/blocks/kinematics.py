@@ -25,7 +25,7 @@ from gpusim.control.parameters import NotNegative, Positive
 from gpusim.control.trace import Num, Number, Trace
 from gpusim.description.joint_kinds import ANGLE, TRANSLATION
 from gpusim.errors import ModelError
-from gpusim.renamed import OF_CHAINS
+from gpusim.renamed import OF_CHAINS, since
 from gpusim.rotations import matrix_from_quaternion
 
 PROJECTED = 1e-12
@@ -71,7 +71,7 @@ def _check_old_names(element: str, joint: dict[str, Any]) -> None:
     for name in [key for key in joint if key in OF_CHAINS] + [joint.get("kind")]:
         if isinstance(name, str) and name in OF_CHAINS:
             new = OF_CHAINS[name]
-            raise validate.fail(element, f"{name!r} of a joint is {new!r} since version 0.2", f"write {new!r}")
+            raise validate.fail(element, f"{name!r} of a joint is {new!r} {since(name)}", f"write {new!r}")
 
 
 def forward(t: Trace, joints: Sequence[dict[str, Any]], tip: Sequence[float], q: Wire) -> TipKinematics:

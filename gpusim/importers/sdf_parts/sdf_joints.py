@@ -210,14 +210,12 @@ def _screw(builder: ModelBuilder, joint: BodyJoint, report: ImportReport) -> int
         damping=(0.0, axis.damping),
         friction=(0.0, axis.friction),
     )
-    old = joint.node.number(
-        "thread_pitch", 0.0
-    )  # thread_pitch is in rad/m, and its sign is opposite to screw_thread_pitch
+    # thread_pitch is in rad/m, and its sign is opposite to screw_thread_pitch
+    old = joint.node.number("thread_pitch", 0.0)
     travel = -1.0 / old if old else joint.node.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     if not 0.0 < abs(travel) < math.inf:
-        raise joint.node.error(
-            f"{joint.node.title}: its thread pitch must not be 0; give the travel per revolution in m"
-        )
+        rule = f"{joint.node.title}: its thread pitch must not be 0"
+        raise joint.node.error(f"{rule}; give the travel per revolution in m")
     builder.add_linear_coupling([(index, 0, 1.0), (index, 1, -travel)], label=joint.label)
     return index
 

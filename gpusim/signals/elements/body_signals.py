@@ -39,7 +39,7 @@ class BodySignals:
             what = targets.get(quantity.name)
             table.observe(prefix + quantity.name, quantity, (self.index,), Target(what, self.index) if what else None)
         table.add(
-            prefix + "mass", (), "kg", "may differ per world", lambda: self._parameter("mass"), self.write_mass,
+            prefix + "mass", (), "kg", "mass; may differ per world", lambda: self._parameter("mass"), self.write_mass,
             parameter=("mass", (self.index,)),
         )  # fmt: skip
         table.add(

@@ -27,6 +27,7 @@ _UNITS: dict[str, dict[str, str]] = {
     "limit_restitution": dict.fromkeys(("m", "rad", "m, rad"), "-"),
 }  # fmt: skip
 """Units of joint parameters, by unit of the coordinate. A tendon over both sliders and hinges has the unit "m, rad"."""
+_DOCS = {"limit_lower": "lower limit", "limit_upper": "upper limit", "limit_restitution": "restitution at the limits"}
 
 
 def add_joint_signals(runtime: Runtime, table: SignalTable) -> None:
@@ -147,7 +148,10 @@ class JointSignals:
         axis = self.runtime.model.axis_of.get(key, -1)
         parameter = (field, (axis,)) if axis >= 0 and moving is None else None
         return Signal(
-            SignalInfo(name, (), unit, f"{field}; may differ per world", True), read, write, parameter=parameter
+            SignalInfo(name, (), unit, f"{_DOCS.get(field, field)}; may differ per world", True),
+            read,
+            write,
+            parameter=parameter,
         )
 
     def drive_force(self) -> Array:

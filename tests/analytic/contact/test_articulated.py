@@ -121,7 +121,7 @@ def test_the_mass_of_a_system() -> None:
     b.add_joint_revolute(-1, pole, Transform((2.0, 0.0, 1.0)), axis=(0, 1, 0))
     b.add_body(5.0, (1.0, 1.0, 1.0), xform=Transform((4.0, 0.0, 1.0)), label="free")
     sim = Simulation(b.finalize(), num_worlds=2, backend="numpy")
-    sim.write("body.shin1.mass", 1.4, world=1)
+    sim.write("body.shin1.mass", 1.4, worlds=1)
     robot = np.array([[10.8], [11.8]])
     expected = 1.0 / np.column_stack([robot, robot, robot, robot, robot, [[3.0], [3.0]], [[5.0], [5.0]]])
     found = sim.backend.work.system_inverse_mass

@@ -20,7 +20,7 @@ def _end(speed: float, spin: float) -> tuple[float, float]:
 
 
 def _observe(sim) -> list[float]:
-    # Means of the velocities around t: next to the end of sliding, signals tell those of half a step before (now.py).
+    # Means of the velocities around t: next to the end of sliding, signals return those of half a step before.
     work = sim.runtime.forward()
     after = work.h_prev / (work.h_prev + work.h)
     twist = work.twist_before[:, 0] + after * (work.twist - work.twist_before)[:, 0]

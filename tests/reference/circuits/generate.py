@@ -1,6 +1,6 @@
 """Reference solutions of hydraulic circuits: a stiff ODE solver over pressures, strokes and valves, without gpusim.
 
-    python tests/reference/circuits/generate.py     writes the CSV files beside it
+    python tests/reference/circuits/generate.py     writes the CSV files into its folder
 
 The equations (Merritt, Hydraulic Control Systems, 1967; Jelali and Kroll, Hydraulic Servo-systems, 2003):
 

@@ -145,14 +145,14 @@ extern "C" __global__ void local(int* at, double* x) {
     for (int k = 0; k < at[0]; ++k) own[k] = k;
     x[0] = own[at[1]];
 }
-static __device__ __noinline__ double beside(const int* at) {
+static __device__ __noinline__ double next_to(const int* at) {
     double own[8];
     for (int k = 0; k < 8; ++k) own[k] = at[0];
     return own[at[1]];
 }
 extern "C" __global__ void local_below(const int* at, double* x) {
     double own[8];
-    for (int k = 0; k < 8; ++k) own[k] = k + beside(at);
+    for (int k = 0; k < 8; ++k) own[k] = k + next_to(at);
     x[0] = own[at[0] & 7];
 }
 extern "C" __global__ void quotient(int* x) { x[0] = x[1] / x[2]; }

@@ -136,7 +136,7 @@ def test_swapping_negates_and_moving_both_moves() -> None:
 
 RESTS = {
     "same box": (box((0.5, 0.5, 0.5)), box((0.5, 0.5, 0.5), (0, 0, 1.0))),
-    "half beside": (box((0.5, 0.5, 0.5)), box((0.5, 0.5, 0.5), (0.5, 0.5, 1.0))),
+    "half off": (box((0.5, 0.5, 0.5)), box((0.5, 0.5, 0.5), (0.5, 0.5, 1.0))),
     "small on large": (box((1.0, 1.0, 0.1)), box((0.3, 0.2, 0.1), (0.2, 0.1, 0.2))),
     "turned by 45 degrees": (box((1, 1, 1)), box((1, 1, 1), (0, 0, 2), Rotation.from_euler("z", 45, True).as_matrix())),
     "edge on face": (

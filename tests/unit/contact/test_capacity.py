@@ -33,7 +33,7 @@ def simulate(backend: str, launch: str = "auto", **config: Any) -> Simulation:
     settings = SolverConfig(**{"dt": 0.005, "max_pairs": PLACES, **config})
     sim = Simulation(row_of_balls().finalize(), 2, backend=backend, launch=launch, config=settings)
     for k in range(PLACES, BALLS):
-        sim.write(f"body.ball{k}.position", (0, 0, 2.0 + k), world=0)
+        sim.write(f"body.ball{k}.position", (0, 0, 2.0 + k), worlds=0)
     return sim
 
 
@@ -87,7 +87,7 @@ def test_strict_settings_raise_in_every_run_that_loses_pairs(backend, launch) ->
     for k in range(PLACES, BALLS):
         sim.write(f"body.ball{k}.position", (0, 0, 2.0 + k))
     sim.step(3)
-    assert sim.read("sim.health").tolist() == [0, 2], "what was lost stays told"
+    assert sim.read("sim.health").tolist() == [0, 2], "the lost contacts stay reported"
 
 
 def test_reading_signals_alone_raises_nothing() -> None:
@@ -98,7 +98,7 @@ def test_reading_signals_alone_raises_nothing() -> None:
 
 def test_of_several_worlds_the_message_serves_all() -> None:
     sim = simulate("native")
-    sim.write("body.ball4.position", (2.0, 0, 0.1), world=0)
+    sim.write("body.ball4.position", (2.0, 0, 0.1), worlds=0)
     with pytest.warns(UserWarning, match=naming("1 6")):
         sim.step()
 

@@ -93,11 +93,11 @@ def test_spinning_friction_of_one_side_holds(backend) -> None:
 def test_materials_of_pairs_may_differ_per_world(backend) -> None:
     b = sliding_box(Material(friction=0.9), Material(friction=0.9, combine="max"), Material(friction=0.3))
     sim = simulated(b, backend, 3)
-    sim.write("pair.ground.skin.friction", 0.6, world=1)
+    sim.write("pair.ground.skin.friction", 0.6, worlds=1)
     sim.write("shape.skin.friction", 0.1)
     np.testing.assert_allclose(rubbing(sim), (0.3, 0.6, 0.3), rtol=0.02)
     np.testing.assert_allclose(sim.read("pair.ground.skin.friction"), (0.3, 0.6, 0.3))
-    sim.write("pair.skin.ground.friction", 0.4, world=2)
+    sim.write("pair.skin.ground.friction", 0.4, worlds=2)
     for name in ("pair.ground.skin.friction", "pair.skin.ground.friction"):
         np.testing.assert_allclose(sim.read(name), (0.3, 0.6, 0.4))
     assert "pair.skin.ground.friction" not in sim.signals()

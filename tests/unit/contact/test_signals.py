@@ -156,18 +156,18 @@ def test_worlds_have_contacts_of_their_own(backend) -> None:
     b = ground()
     add_ball(b)
     fast = simulate(b, num_worlds=3)
-    fast.write("body.ball.position", (0, 0, 20.0), world=1)
-    fast.write("body.ball.mass", 5.0, world=2)
+    fast.write("body.ball.position", (0, 0, 20.0), worlds=1)
+    fast.write("body.ball.mass", 5.0, worlds=2)
     fast.step(100)
     sim = handed_over(fast, b, backend)
     np.testing.assert_allclose(sim.read("body.ball.contact_force")[:, 2] / G, (1.0, 0.0, 5.0), atol=1e-5)
     np.testing.assert_array_equal(sim.read("sim.contacts"), (1, 0, 1))
     assert sim.contacts().world.tolist() == [0, 2]
-    assert sim.contacts(world=2).normal_force == pytest.approx([5.0 * G], rel=1e-5)
-    assert len(sim.contacts(world=1)) == 0
-    assert sim.contacts(world=[True, False, False]).world.tolist() == [0]
+    assert sim.contacts(worlds=2).normal_force == pytest.approx([5.0 * G], rel=1e-5)
+    assert len(sim.contacts(worlds=1)) == 0
+    assert sim.contacts(worlds=[True, False, False]).world.tolist() == [0]
     with pytest.raises(ModelError, match=naming("3")):
-        sim.contacts(world=3)
+        sim.contacts(worlds=3)
     with pytest.raises(UnknownNameError, match=naming("ball_shape")):
         sim.contacts().of("bal_shape")
 
@@ -267,7 +267,7 @@ def test_restitution_may_be_written_where_nothing_bounced(launch) -> None:
     b = ground()
     add_ball(b, z=1.1)
     sim = Simulation(b.finalize(), 2, backend="native", launch=launch, config=SolverConfig(dt=DT))
-    sim.write("shape.ball_shape.restitution", 1.0, world=1)
+    sim.write("shape.ball_shape.restitution", 1.0, worlds=1)
     height = []
     for _ in range(110):
         sim.step()

@@ -74,7 +74,7 @@ def test_the_range_of_a_block_does_not_hide_a_bad_command(backend: str) -> None:
 @both_backends
 def test_other_failures_are_reported_as_they_were(backend: str) -> None:
     sim = pushed(backend)
-    sim.write("body.slide.linear_velocity", (1e12, 0.0, 0.0), world=0)
+    sim.write("body.slide.linear_velocity", (1e12, 0.0, 0.0), worlds=0)
     with pytest.warns(UserWarning, match=naming("t 0")):
         sim.step(1)
     assert "command" not in sim.health_report()

@@ -75,7 +75,7 @@ def test_a_jump_of_the_clock_is_no_endless_loop(backend: str) -> None:
 def test_a_change_of_the_rate_leaves_a_delay_its_time(backend: str) -> None:
     sim = clock(backend, 2, rate=100.0, max_rate=1000.0)
     sim.step(1000)
-    sim.write("diagram.clock.clock.rate", 1000.0, world=0)
+    sim.write("diagram.clock.clock.rate", 1000.0, worlds=0)
     for step in range(120):
         sim.step()
         age = sim.read("diagram.clock.now") - sim.read("diagram.clock.late")
@@ -83,7 +83,7 @@ def test_a_change_of_the_rate_leaves_a_delay_its_time(backend: str) -> None:
         assert 0.045 - 1e-9 <= age[0] <= 0.0595
         if step >= 50:
             assert age[0] == pytest.approx(0.05, abs=1e-9)
-    sim.write("diagram.clock.clock.rate", 50.0, world=0)
+    sim.write("diagram.clock.clock.rate", 50.0, worlds=0)
     for _ in range(300):
         sim.step()
         age = sim.read("diagram.clock.now") - sim.read("diagram.clock.late")
@@ -99,7 +99,7 @@ def test_a_late_encoder_begins_with_its_first_reading(backend: str, latency: dic
     sim = Simulation(b.finalize(), 2, backend=backend, config=SolverConfig(dt=1e-3))
 
     def turned(worlds: list[int]) -> None:
-        sim.write("joint.hinge.position", [1.0, -2.0][: len(worlds)], world=worlds)
+        sim.write("joint.hinge.position", [1.0, -2.0][: len(worlds)], worlds=worlds)
         for _ in range(60):
             sim.step()
             np.testing.assert_allclose(sim.read("sensor.encoder.velocity"), 0.0, atol=1e-9)
@@ -128,7 +128,7 @@ def test_writing_the_same_rate_changes_nothing(backend: str, rate: float) -> Non
     sim = clock(backend, 2, rate=rate, max_rate=1000.0)
     sim.step(100)
     for _ in range(200):
-        sim.write("diagram.clock.clock.rate", rate, world=0)
+        sim.write("diagram.clock.clock.rate", rate, worlds=0)
         sim.step()
     assert sim.read("diagram.clock.now")[0] == pytest.approx(sim.time - 1e-3, abs=1.01 / rate)
     for name in ("now", "late", "sum"):

@@ -47,7 +47,7 @@ def test_a_failed_world_has_finite_observations() -> None:
     env = cart(task=broken(observation=observation))
     env.task.sim = env.sim  # type: ignore[attr-defined]
     env.reset(seed=1)
-    env.sim.write("body.cart.linear_velocity", (1e10, 0.0, 0.0), world=1)
+    env.sim.write("body.cart.linear_velocity", (1e10, 0.0, 0.0), worlds=1)
     assert env.step(np.zeros((3, 1)))[0].ravel().tolist() == [1.0, 0.0, 1.0]
 
 

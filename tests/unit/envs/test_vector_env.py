@@ -201,7 +201,7 @@ def test_final_observations_need_no_success() -> None:
 def test_a_world_that_fails_ends_its_episode_and_recovers() -> None:
     env = cart()
     env.reset(seed=1)
-    env.sim.write("body.cart.linear_velocity", (1e10, 0.0, 0.0), world=1)
+    env.sim.write("body.cart.linear_velocity", (1e10, 0.0, 0.0), worlds=1)
     observation, reward, terminated, truncated, _ = env.step(np.zeros((3, 1)))
     assert terminated.tolist() == [False, True, False] and not truncated.any()
     assert np.isfinite(observation).all() and np.isfinite(reward).all()
@@ -463,7 +463,7 @@ def test_the_reward_of_a_failed_world_may_be_nan() -> None:
     env = cart(task=broken(reward=lambda task, s, goal, action: np.where(task.sim.health(), 1.0, np.nan)))
     env.task.sim = env.sim  # type: ignore[attr-defined]
     env.reset(seed=1)
-    env.sim.write("body.cart.linear_velocity", (1e10, 0.0, 0.0), world=1)
+    env.sim.write("body.cart.linear_velocity", (1e10, 0.0, 0.0), worlds=1)
     _, reward, terminated, *_ = env.step(np.zeros((3, 1)))
     assert reward.tolist() == [1.0, 0.0, 1.0] and terminated.tolist() == [False, True, False]
 

@@ -38,7 +38,7 @@ def _super(p: np.ndarray, e1: float, e2: float) -> np.ndarray:
 def _hull(p: np.ndarray) -> np.ndarray:
     spec = _shape("hull", vertices=HULL)
     faces, vertices = spec.params["faces"], spec.params["vertices"]
-    # Their planes anew, from three corners of each.
+    # Recompute their planes from three corners each.
     worst = np.full(p.shape[:-1], -np.inf)
     for f in range(len(faces)):
         a, b, c = vertices[faces.polygon(f)[:3]]

@@ -84,9 +84,9 @@ def test_a_push_shifts_it_by_its_moment():
 
 def test_in_the_air_there_is_none():
     sim = table(worlds=2)
-    sim.write("body.trunk.position", [0, 0, 3.0], world=1)
+    sim.write("body.trunk.position", [0, 0, 3.0], worlds=1)
     for foot in FEET:
-        sim.write(f"body.{foot}.position", [0, 0.15 if foot == "left" else -0.15, 2.05], world=1)
+        sim.write(f"body.{foot}.position", [0, 0.15 if foot == "left" else -0.15, 2.05], worlds=1)
     point, margin = zmp(sim, FEET)
     assert np.isfinite(point[0]).all() and np.isnan(point[1]).all() and np.isnan(margin[1])
     assert support(sim, FEET).count.tolist() == [4, 0]

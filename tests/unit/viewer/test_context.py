@@ -59,7 +59,7 @@ def test_no_driver() -> None:
 def test_a_driver_that_is_too_old() -> None:
     require_egl()
     if "llvmpipe" not in reported("from gpusim.viewer.gl.context import *; print(OffscreenContext().renderer_name)"):
-        pytest.skip("only Mesa can be told to be old")
+        pytest.skip("only Mesa can pretend to be old")
     assert "no OpenGL 4.3 core profile" in reported(DRAW, MESA_GL_VERSION_OVERRIDE="3.3")
 
 

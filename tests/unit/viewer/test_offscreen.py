@@ -240,7 +240,7 @@ def test_a_model_is_drawn_in_given_poses() -> None:
 
 def test_worlds_are_drawn_up_to_a_limit_or_by_choice() -> None:
     sim = falling(5)
-    sim.write("body.ball.position", (0.0, 0.0, 9.0), world=4)
+    sim.write("body.ball.position", (0.0, 0.0, 9.0), worlds=4)
     with Offscreen(sim, max_worlds=3, **SIZE) as eye:
         assert eye.worlds == [0, 1, 2]
     for world in (3, 4):

@@ -77,7 +77,7 @@ def test_the_stop_overrides_the_schedule() -> None:
 
 def test_servos_stop_where_each_world_is() -> None:
     sim = arm(num_worlds=2)
-    sim.write("joint.hinge0.position", 0.9, world=1)
+    sim.write("joint.hinge0.position", 0.9, worlds=1)
     operator = Operator(sim)
     operator.emergency_stop()
     step(operator)

@@ -277,7 +277,7 @@ def test_no_two_contacts_of_a_color_share_a_body(backend: str) -> None:
 
 def test_links_of_contacts_end_at_the_bodies_of_worlds_in_any_order() -> None:
     sim = resting(num_worlds=4)
-    sim.write("body.box.position", (0.3, 0.0, 0.1), world=3)
+    sim.write("body.box.position", (0.3, 0.0, 0.1), worlds=3)
     frame = frame_of(sim, (3, 1))
     assert frame.contacts is not None and set(frame.contacts.world) == {1, 3}
     links = contact_links(frame, frame.contacts, manifold_colors(sim))
@@ -296,7 +296,7 @@ def test_joint_links_meet_in_the_joints() -> None:
         bodies = t.constraint_bodies[links.color == color]
         moving = bodies[t.dynamic[bodies]]
         assert len(set(moving)) == len(moving)
-    # in the builder's poses links hang on each other: hubs lie between the bodies
+    # in the builder's poses links are connected: hubs lie between the bodies
     shared = [np.flatnonzero(links.link == k) for k in range(len(links.hub))]
     for k, ends in enumerate(shared):
         if len(ends) == 2:

@@ -138,7 +138,7 @@ def test_a_model_without_simulation_says_what_is_missing() -> None:
 
 def test_many_worlds_show_each_its_own() -> None:
     sim = simulation("hydraulic_lift", num_worlds=4)
-    sim.write("cylinder.lift.pressure_a", 150e5, world=2)
+    sim.write("cylinder.lift.pressure_a", 150e5, worlds=2)
     pictures = []
     for world in (1, 2):
         with Offscreen(sim, worlds=[world], overlays=["pressure"], **SIZE) as eye:  # type: ignore[arg-type]

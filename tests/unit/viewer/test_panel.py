@@ -66,7 +66,7 @@ def test_history_keeps_the_last_seconds() -> None:
 
 def test_vectors_give_a_line_for_each_component() -> None:
     sim = falling(3)
-    sim.write("body.ball.linear_velocity", (1.0, 2.0, 0.0), world=2)
+    sim.write("body.ball.linear_velocity", (1.0, 2.0, 0.0), worlds=2)
     history = History(sim, [Plot("Speed", "m/s", ["body.ball.linear_velocity"])], worlds=[0, 2])
     history.sample()
     (scope,) = history.scopes

@@ -83,7 +83,7 @@ def test_scopes_and_commands_are_those_of_one_world() -> None:
     live, operator = panel_state.live, panel_state.operator
     assert live is not None and operator is not None
     for world in range(4):
-        live.sim.write("cylinder.lift.pressure_a", 1e6 * (world + 1), world=world)
+        live.sim.write("cylinder.lift.pressure_a", 1e6 * (world + 1), worlds=world)
     person = Person(panel_state)
     assert list(panel_state.worlds) == [0, 1, 2, 3] and panel_state.world_name() == "world 0 of 4"
     history = panel_state.history()

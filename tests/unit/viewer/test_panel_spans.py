@@ -63,7 +63,7 @@ def test_gauges_of_resting_signals_show_rest() -> None:
     (scope,) = history.scopes
     for k in range(60):
         sim.write("joint.hinge0.velocity", 1e-16 * (-1) ** k)
-        sim.write("joint.hinge0.velocity", 1.0, world=2)
+        sim.write("joint.hinge0.velocity", 1.0, worlds=2)
         history._times[history._next] = 0.025 * k
         history._read(history._values[history._next])
         history._next, history._count = history._next + 1, history._count + 1

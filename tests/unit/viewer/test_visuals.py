@@ -60,7 +60,7 @@ def test_bodies_without_visuals_are_drawn_as_before() -> None:
     b.add_shape_wheel(-1, 0.1, 0.02)
     b.add_visual(-1, "cylinder", 0.1, 0.2)
     stage = Stage(b.finalize())
-    # visuals of the world stand beside its shapes, which may belong to anything
+    # the world has visuals in addition to its shapes
     assert sorted(keys(stage)) == ["box", "cone", "cylinder", "wheel"]
 
 

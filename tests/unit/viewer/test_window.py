@@ -331,7 +331,7 @@ def test_a_scene_of_the_library_runs() -> None:
 
 def test_chosen_worlds_and_cameras() -> None:
     live = live_of(ball_scene(balls=2), 4)
-    live.sim.write("body.ball0.position", (0.0, 0.0, 3.0), world=2)
+    live.sim.write("body.ball0.position", (0.0, 0.0, 3.0), worlds=2)
     d = PanelState(Session(live, paused=True), worlds=[2], camera="top")
     try:
         assert d.window.sight.worlds == [2] and d.window.sight.stage.num_worlds == 1
