@@ -24,7 +24,7 @@ class BuilderMethods:
         self, left: int, right: int, stiffness: float, damping: float = 0.0, left_axis: int = 0,
         right_axis: int = 0, label: str | None = None,
     ) -> int:
-        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of two wheels."""
+        """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as two wheel travels."""
 
     def add_brake(
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
@@ -237,7 +237,7 @@ class BuilderMethods:
         self, terms: Sequence[tuple[int, float] | tuple[int, int, float]], offset: float | None = None,
         label: str | None = None,
     ) -> int:
-        """Keep a weighted sum of joint coordinates constant, like an ideal gear train: ``sum of factor * q = offset``."""
+        """Keep a weighted sum of joint coordinates constant, ``sum of factor * q = offset``, as gears do."""
 
     def add_mimic(
         self, joint: int, leader: int, multiplier: float = 1.0, offset: float = 0.0, axis: int = 0,

@@ -126,7 +126,7 @@ def add_linear_coupling(
     offset: float | None = None,
     label: str | None = None,
 ) -> int:
-    """Keep a weighted sum of joint coordinates constant, like an ideal gear train: ``sum of factor * q = offset``.
+    """Keep a weighted sum of joint coordinates constant, ``sum of factor * q = offset``, as gears do.
 
     The force on each coordinate is proportional to its factor. The coupling does no work.
 

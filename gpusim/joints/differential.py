@@ -106,7 +106,7 @@ def add_anti_roll_bar(
     right_axis: int = 0,
     label: str | None = None,
 ) -> int:
-    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as the travels of two wheels.
+    """Add an anti-roll bar: a spring on the difference of two joint coordinates, such as two wheel travels.
 
     Args:
         left, right: joints of the left and the right wheel. Their coordinates must have the same sign when a wheel
