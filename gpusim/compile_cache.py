@@ -1,4 +1,4 @@
-"""The cache of compiled kernels, and the errors of all compilers."""
+"""The cache of compiled kernels, and the exceptions for compile errors."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter. ``left_out`` is a text that replaces the default None in the documentation."""
+    """A scene parameter. If the default is None, the documentation shows the text ``left_out`` instead."""
 
     name: str
     type: str

@@ -1,4 +1,4 @@
-"""Messages about NaN or infinite commands of failed worlds."""
+"""Messages that name the commands that were NaN or infinite when a world failed."""
 
 from __future__ import annotations
 

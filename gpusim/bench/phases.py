@@ -49,7 +49,7 @@ def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
     "calls" is the time in Python between the kernel calls of a staged launch.
 
     Raises:
-        ModelError: the simulation runs neither fused nor staged on the native or the cuda backend.
+        ModelError: the backend is neither native nor cuda, or the launch is neither fused nor staged.
     """
     if not can_profile(sim):
         rule = "profile: only the native and the cuda backend can be timed"

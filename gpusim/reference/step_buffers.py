@@ -194,7 +194,7 @@ class StepBuffers:
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
-        """Set the clamped laws ``clamp(Ps - Ds u, -S, S)`` of an actuator group. A law with S = 0 has no effect.
+        """Add impulses ``clamp(impulse - slope * velocity, -bound, bound)`` of an actuator group.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``clamped``.

@@ -1,4 +1,4 @@
-"""Runtime: a model in many worlds with a backend. It is the internal part of ``Simulation`` that signals use."""
+"""Runtime: a model in many worlds with a backend. It is an internal part of ``Simulation``. Signals read and write through it."""
 
 from __future__ import annotations
 

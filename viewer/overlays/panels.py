@@ -65,7 +65,7 @@ class _Table:
     """Table layout in columns.
 
     Attributes:
-        parts: table rows in each column.
+        parts: rows of the table, split into one list per column of the layout.
         widths: widths of the columns, pixels.
         inner: total width of the columns, pixels.
         head, line: height of the title and of a row, pixels.

@@ -229,7 +229,7 @@ class CudaMemory(KernelMemory):
         self.commands_newer, self.control_lent = True, False
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return n columns of an additional state array on the device, (num_worlds, n)."""
+        """Return some columns of a registered state array on the device, (num_worlds, len(columns))."""
         with self.here():
             self.push()
             return self.arrays[f"kept_{name}"][:, list(columns)]

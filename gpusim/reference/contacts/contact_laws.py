@@ -6,18 +6,18 @@ the normal impulse on B. Arrays with the shape (n,) have one entry per manifold 
 
 Soft normal forces (``soften``) use the same law as springs (actuators/spring.py). F(d) is the elastic force, k = F'(d)
 is its slope, and c is the damping. Stage kick applies the forces over the kick time H. h is the time step, and h_prev
-is the previous time step. u- is the speed before the kick, and u+ is the speed after the solve. The mean force over H
+is the previous time step. u_0 is the speed before the kick, and u is the speed after the solve. The mean force over H
 gives
 
-    p = P - D u+,   P = H (F + h_prev k u-/4 - c u-/2),   D = H (h k/4 + c/2)
+    p = P - D u,   P = H (F + h_prev k u_0/4 - c u_0/2),   D = H (h k/4 + c/2)
 
-A sweep solves the law p = P - D u+ in the form ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is
+A sweep solves the law p = P - D u in the form ``u + gamma p = -b`` with gamma = 1/D and b = -P/D. The damping c is
 constant (linear damping) or proportional to F (Hunt and Crossley). Let f be the speed of the contact point per unit
 impulse. A stiff linear spring, with a large kappa = h^2 k f, would gain energy. For stability, its law replaces 1/4 by
 max(1/4, 1/2 - 1/kappa), and adds the damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the normal acceleration of the contact point in the kick, and e the coefficient of
-restitution. At the start of the substep, the point has the speed u_s = u- + a h_prev/2. It hits the surface at the
+restitution. At the start of the substep, the point has the speed u_s = u_0 + a h_prev/2. It hits the surface at the
 speed u_i = -sqrt(u_s^2 - 2 a gap). The solve sets its speed to ``-e u_i - a h/2``, so that the point has the speed -e
 u_i half a step later. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
 
