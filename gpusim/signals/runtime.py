@@ -1,4 +1,4 @@
-"""Runtime: a model in many worlds with a backend. It is an internal part of ``Simulation``. Signals read and write through it."""
+"""Runtime: many worlds of a model, and their backend. Signals read and write through this part of ``Simulation``."""
 
 from __future__ import annotations
 
