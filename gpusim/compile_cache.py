@@ -1,4 +1,4 @@
-"""The cache of compiled kernels, and the exceptions for compile errors."""
+"""Cache of compiled kernels. This module also defines the exceptions for compile errors."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class BrokenCompilerError(CompileError):
 def cache_folder() -> Path:
     r"""Return the folder of the compiled kernels. The folder may not exist yet.
 
-    The folder is ``$GPUSIM_CACHE``, or else ``$XDG_CACHE_HOME/gpusim``. Without both variables, the folder is
-    ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` (macOS) or ``%LOCALAPPDATA%\gpusim\cache`` (Windows).
+    The folder is ``$GPUSIM_CACHE``. Without this variable, it is ``$XDG_CACHE_HOME/gpusim``. Without both variables,
+    the folder is ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` (macOS) or ``%LOCALAPPDATA%\gpusim\cache`` (Windows).
 
     Raises:
         CompileError: the user has no home folder.
@@ -222,7 +222,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return True if the error may concern a file in ``folder`` or the folder itself."""
+    """Return True if the file of the error is unknown, inside ``folder``, or a parent of ``folder``."""
     if not isinstance(error.filename, str | os.PathLike):
         return True
     file = Path(error.filename).absolute()

@@ -1,8 +1,8 @@
 """Energy audit of a simulation: compare the energy change with the work of all actuators, joints and contacts.
 
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is p (u- +
-u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The trapezoidal rule gives the work
-of a step from the powers in two kicks, at the start and at the end of the step. With the semi-implicit scheme, the
+u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step is computed from
+the powers in the kicks at the start and at the end of the step (trapezoidal rule). With the semi-implicit scheme, the
 audit uses only the kick at the start. Position corrections and implicit steps of oil circuits have separate entries in
 the balance.
 """
@@ -165,7 +165,7 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the work since this kick of all actuators that implement ``works``."""
+        """Return the work of all actuators that implement ``works``, from this kick until now."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
@@ -198,7 +198,7 @@ class _Kick:
 
 
 class _Powers:
-    """Mean power (W) of each entry of the balance during a kick, and stored energy (J) of each actuator."""
+    """Mean power (W) of each balance entry during a kick, and energy (J) that each actuator stores."""
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:
         self.sim, self.w, self.twist, self.booked = sim, w, twist, booked

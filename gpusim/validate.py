@@ -100,7 +100,7 @@ def count(element: str, name: str, value: Any, minimum: int = 1, maximum: int | 
 
 
 def index_space(element: str, name: str, index: Any, space: str, hint: str) -> None:
-    """Raise a ModelError if ``index`` is the index of an element of another type than ``space``."""
+    """Raise a ModelError if ``index`` belongs to an element whose type is not ``space``."""
     if isinstance(index, Index) and index.space != space:
         article = "an" if index.space[0] in "aeiou" else "a"
         raise fail(element, f"{name} = {index} is the index of {article} {index.space}, not of a {space}", hint)

@@ -39,7 +39,7 @@ class Draw:
         self.count = 1 if isinstance(distribution, Scale) else self.nominal.size
 
     def values(self, u: Array) -> Array:
-        """Return the values (n, *shape) for uniform numbers ``u`` (n, count)."""
+        """Return the values (n, *shape) of n worlds for uniform numbers ``u`` (n, count)."""
         found, shape = self.distribution(u, self.nominal), (len(u), self.nominal.size)
         if type(found) is not np.ndarray or found.shape != shape or found.dtype != np.float64:
             element = f"distribution of {self.name!r}"
@@ -179,7 +179,7 @@ class Delayed:
 
 
 def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array]:
-    """Return the n columns with noise (n,), and the standard deviations of the noise (n,).
+    """Return the indices of the signal columns with noise, and the standard deviations of the noise, (n,) each.
 
     Raises:
         UnknownNameError: a signal with noise is not in ``task.signals``.

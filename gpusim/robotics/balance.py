@@ -45,8 +45,8 @@ class Support:
     """Support polygons of all worlds, on planes normal to ``up``.
 
     Attributes:
-        corners: corners (worlds, n, 2) (m), counterclockwise, in the coordinates of ``axes``. n is the maximum of
-            ``count``. Worlds with fewer corners repeat their last corner.
+        corners: corners (worlds, n, 2) (m), counterclockwise, in the coordinates of ``axes``. Worlds with fewer than n
+            corners repeat their last corner.
         count: number of corners (worlds,): 0 without contact, 1 for a point, 2 for a line.
         axes: unit axes as rows (worlds, 3, 3), in the world frame. The first two axes are in the plane, and the third
             axis is up. If up is z, the axes are x, y and z.
@@ -151,7 +151,7 @@ def _zmp_offset(up: Array, force: Array, moment: Array) -> Array:
 
 
 def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]:
-    """Return the contacts between ``bodies`` and other bodies, and force factors.
+    """Return the contacts between ``bodies`` and other bodies, and a factor for each contact force.
 
     Multiply each contact force by its factor (1 or -1) to get the force on ``bodies``.
     """

@@ -82,9 +82,9 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return the sum that each coupling keeps constant, and its value.
+    """Return (sum of coordinates, constant value of the sum) for each coupling inside the forest.
 
-    The value None means the sum in the initial pose. Couplings with joints of other trees are omitted.
+    The value is None if the sum keeps the value that it has in the initial pose.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [

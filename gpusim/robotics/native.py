@@ -186,9 +186,9 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Return, for each velocity, the ranges of consecutive rows that it affects, as start and end indices.
+        """Return, for each velocity, the ranges of Jacobian rows that the velocity affects, as start and end indices.
 
-        All rows of a range have the same priority level.
+        The rows of a range are consecutive and have the same priority level.
         """
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []

@@ -16,7 +16,7 @@ _HIDDEN_FRACTION = 0.04
 
 
 class SeeThrough:
-    """Detector of world shapes that hide bodies, except planes, height fields and triangle meshes."""
+    """Detector of world shapes that hide bodies. It ignores planes, height fields and triangle meshes."""
 
     def __init__(self, stage: Stage) -> None:
         # For height fields and triangle meshes, bounding boxes are too inaccurate.

@@ -36,7 +36,7 @@ class JointArrays:
         axes: (2, n, 3, 3) columns are the frames' x, y and z axes.
         move_body, move_point, move_direction: body (m,), point (m, 3) and direction (m, 3) of the m axes of motion.
         move_slides: (m,) True for translation, False for rotation.
-        lines: (k,) indices of the distance joints.
+        lines: indices of the distance joints.
         count: number n of joints.
     """
 
@@ -81,7 +81,7 @@ def joint_arrays(stage: Stage) -> JointArrays:
 class JointsOverlay(Overlay):
     """Joint frames.
 
-    Opaque arrows are the frame in the child, and faint lines are the frame in the parent.
+    Opaque arrows show the joint frame on the child. Faint lines show the joint frame on the parent.
 
     For hinges and ball joints, the distance between the origins of both frames is the joint error.
     """

@@ -37,7 +37,7 @@ class Jitter:
 class Pacer:
     """Frame timer with deadlines at ``start + k * period`` for integer k. Timing errors do not accumulate.
 
-    If frames take longer than the period, the pacer uses only every second, third, ... deadline.
+    If frames take longer than the period, the pacer skips deadlines regularly, for example every second deadline.
 
     Args:
         rate: deadlines per second.

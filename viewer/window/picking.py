@@ -44,7 +44,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first hit of a ray, or None if it hits nothing or another object than a body first.
+        """Return the first hit of a ray. Return None if the ray hits nothing, or first hits another object than a body.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.

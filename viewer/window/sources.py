@@ -136,7 +136,7 @@ class Live:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance until the time ``target`` is reached or the budget is used up, see :meth:`Source.run_to`."""
+        """Advance to the time ``target``, or until the budget is used up, see :meth:`Source.run_to`."""
         end = self._clock() + budget
         while (remaining := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(remaining, self._chunk(dt, smooth, end - self._clock())), dt, smooth)

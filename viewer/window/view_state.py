@@ -85,7 +85,7 @@ class ViewState:
     def next_camera(self) -> str:
         """Change to the next camera of the model.
 
-        The user's camera in its home pose follows after the last camera. Return a message for the user.
+        After the model's last camera, change to the user's camera in its home pose. Return a message for the user.
         """
         cameras = self.stage.model.cameras
         if not cameras:

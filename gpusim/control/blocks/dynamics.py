@@ -92,7 +92,7 @@ class Integrator(Block):
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
-    """Store the next state a x + b u for each component u of the wire. Each component has a separate state x."""
+    """Store the next state a x + b u of a filter. Each component u of the input has a separate state x."""
     order = len(a)
     for k, u in enumerate(given):
         x = c.read_state(f"x{k}")

@@ -71,7 +71,7 @@ class Timer(Source):
 
 @block("step")
 class Step(Source):
-    """Step signal: ``before`` until the time ``time`` (s), then ``after``."""
+    """Step signal from ``before`` to ``after`` at the simulated time ``time`` (s)."""
 
     time: NotNegative = 0.0
     before: float = 0.0
@@ -86,9 +86,9 @@ class Step(Source):
 
 @block("ramp")
 class Ramp(Source):
-    """Ramp signal: ``start`` until the time ``time`` (s).
+    """Ramp signal. The value is ``start`` until the simulated time is ``time`` (s).
 
-    Then the value changes by ``slope`` per second, up to ``end``.
+    Then the value changes by ``slope`` per second until it reaches ``end``.
     """
 
     slope: float = 1.0
