@@ -104,8 +104,8 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
     Args:
         name: path within ``cache_folder()``.
-        make: function that builds the file. It gets an empty scratch folder, and returns the content of the file or the
-            path of a file in this folder.
+        make: function that builds the file. The argument of ``make`` is an empty scratch folder. ``make`` returns the
+            content of the file, or the path of a file in this folder.
         what: description of the file for the progress message, or an empty text for no message.
 
     Raises:
@@ -242,7 +242,7 @@ def forget(target: Path) -> None:
 
 
 def kept_like(pattern: str) -> Path | None:
-    """Return the newest complete file in the cache whose path matches the glob ``pattern``, or None."""
+    """Return the newest complete file in the cache that matches the glob ``pattern``, or None."""
     with suppress(OSError, CompileError):
         files = sorted(cache_folder().glob(pattern), key=lambda file: file.stat().st_mtime, reverse=True)
         return next((file for file in files if _there(file)), None)

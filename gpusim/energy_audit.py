@@ -122,7 +122,7 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._max_change = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Return the works by entry, the added and the removed energy, and the maximum change of the kinetic energy."""
+        """Return the work of each entry, the added and removed energy, and the maximum change of the kinetic energy."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         max_change = np.maximum(self._max_change, np.abs(kick.kinetic - self._first[0]))

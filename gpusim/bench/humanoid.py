@@ -1,6 +1,6 @@
 """The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors.
 
-The numbers are from gymnasium's humanoid.xml. The model combines the hinges of a body to one joint with several axes.
+The numbers are from gymnasium's humanoid.xml. The model combines all hinges of a body into one joint with several axes.
 As in humanoid.xml (``condim``), contacts between links have no friction. The model omits the two tendons of
 humanoid.xml, which exert no force.
 """

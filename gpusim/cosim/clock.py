@@ -204,8 +204,8 @@ def run_clock(
     Args:
         sim: the simulation.
         callback: function ``callback(sim, time)`` that each cycle calls before the steps, with the simulated time (s).
-            For example, it can write outputs to the hardware and read commands. The loop ends if the function returns
-            False, or an array that is False for all worlds.
+            For example, the function can write outputs to the hardware and read commands. The loop ends if the function
+            returns False, or an array that is False for all worlds.
         duration: duration of the loop in real time (s), or None to run until the callback returns False.
         rate: cycles per second, or None for one step per cycle.
         overrun: policy for cycles that end after the next deadline. With "catch_up", the next cycles begin immediately

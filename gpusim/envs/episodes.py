@@ -57,8 +57,8 @@ class Episodes:
 
     Attributes:
         seed: seed of each world (num_envs,).
-        stream: index of each world's random stream (num_envs,). It is the world's index if all worlds share one seed,
-            and 0 if each world has a separate seed.
+        stream: index of each world's random stream (num_envs,). With one seed for all worlds, the stream is the world's
+            index. With a separate seed for each world, the stream is 0.
         count: number of episodes that have begun in each world (num_envs,).
         elapsed: control steps since the start of the current episode (num_envs,).
         goals: goal name -> random goals of the current episodes (num_envs, ...).

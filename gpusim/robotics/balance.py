@@ -102,7 +102,7 @@ def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) ->
 
 
 def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp:
-    """Compute the zero-moment point of the contact forces on ``bodies`` in the support plane, and its margin.
+    """Compute the zero-moment point of the contact forces on ``bodies``, and the margin to the support polygon.
 
     Args:
         sim, bodies, up: as in :func:`support`.

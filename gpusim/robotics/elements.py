@@ -102,7 +102,7 @@ class Angle:
     offset: float = 0.0
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
+        """Return values (worlds,), Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         u, w = p.to_world(self.ends.node_a, self.u), p.to_world(self.ends.node_b, self.w)
         row = matvec((p.rows_b - p.rows_a)[:, 3:].swapaxes(1, 2), cross(w, u))
@@ -120,7 +120,7 @@ class Line:
     length: float = 0.0
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
+        """Return values (worlds,), Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         length = np.sqrt(dot(p.difference, p.difference))
         divisor = np.where(length > 0.0, length, 1.0)

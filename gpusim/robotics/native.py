@@ -165,7 +165,7 @@ class KernelSolver(ABC):
         return columns | starts | {"goal_row": rows}
 
     def _groups(self) -> list[list[int]]:
-        """Return, for each velocity, the indices of the error vectors that it affects, in ascending order."""
+        """Return, for each velocity, the indices of the error vectors that the velocity affects, in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
         no_velocity = np.zeros(self.tree.freedoms, bool)
 

@@ -48,7 +48,7 @@ class Node:
         reverse: whether this node is the joint's parent body. Otherwise, it is the joint's child body.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
         before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
-        after: position (3,) and rotation (3, 3) of the body frame in the joint frame on this body.
+        after: position (3,) and rotation (3, 3) of the body frame, in the joint frame of this body.
         at, rate: index of the node's first number in the posture, and index of its first velocity.
         is_kinematic: whether the body is kinematic.
     """

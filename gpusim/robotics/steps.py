@@ -151,7 +151,7 @@ class Steps:
     def _single_priority_step(
         self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int
     ) -> Array:
-        """Compute the step for tasks that all have one priority. All levels respect the same limits."""
+        """Compute the step if all tasks have the same priority. All levels respect the same limits."""
         damping = self._damping(error, rows)
         # Fix the coordinates that the task errors push against a limit. The step does not always show this push.
         push = rotations.matvec(rows.swapaxes(1, 2), self.layout.weight * error) + pull[:levels].sum(axis=0)

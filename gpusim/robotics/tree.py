@@ -98,7 +98,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in postures and in ``names``.
 
         Raises:
-            UnknownNameError: the label belongs to neither a floating body of the tree nor a joint that carries a body.
+            UnknownNameError: ``carriers`` does not contain the label.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
@@ -107,7 +107,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in velocities, forces, Jacobians, mass matrix and ``rates``.
 
         Raises:
-            UnknownNameError: the label belongs to neither a floating body of the tree nor a joint that carries a body.
+            UnknownNameError: ``carriers`` does not contain the label.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.rate, node.rate + sum(m.freedoms for m in node.motions))

@@ -1,4 +1,4 @@
-"""Overlay of the joint frames in both bodies, and of the axes of motion."""
+"""Overlay of joint frames on parent and child body, and of the axes of motion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ARROW_LENGTH = 1.6
 
 
 class JointArrays:
-    """Frames and axes of all joints of a model except free joints.
+    """Frames and axes of all joints of a model. Free joints are omitted.
 
     Positions are relative to the centers of mass, in body axes.
 
@@ -91,7 +91,7 @@ class JointsOverlay(Overlay):
     description: ClassVar[str] = "joint frames (x red, y green, z blue) and the axes of motion"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw joint frames and axes. The lengths in m are the same in all pictures of a scene."""
+        """Draw joint frames and axes. All pictures of a scene use equal arrow lengths (m)."""
         joints = joint_arrays(frame.stage)
         size = _SIZE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
         origins = [frame.world_points(joints.body[side], joints.point[side]) for side in (0, 1)]

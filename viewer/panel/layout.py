@@ -34,7 +34,7 @@ class Layout:
 def lay_out(
     width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0, diagram: bool = False
 ) -> Layout:
-    """Return the layout of a window. ``timeline`` and ``bar`` are the heights of both lines at the bottom.
+    """Return the layout of a window. ``timeline`` and ``bar`` are the heights of the timeline and of the status line.
 
     If ``scopes`` or ``diagram`` is true, the layout has space for scopes or a diagram.
     """

@@ -57,7 +57,7 @@ class Picker:
         return None if hit is None or hit.body == WORLD else hit
 
     def _instance(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
-        """Return the nearest hit of the ray on the instances, except instances drawn as glass."""
+        """Return the nearest hit of the ray on the instances. Ignore instances drawn as glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
         blocking[self._see_through.hiding(transforms, eye)] = False  # glass
         nearest, hit_instance = np.inf, -1

@@ -84,7 +84,7 @@ class Integrator(Block):
         return {"out": out}
 
     def update(self, c: Context, inputs: dict[str, Wire]) -> None:
-        """Add the integral of the constant input over one sample period."""
+        """Add the integral over one sample period, with constant input."""
         rate = c.tune("gain", self.gain)
         sums = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
                     c.memory["out"], inputs["in"])  # fmt: skip
