@@ -45,8 +45,8 @@ def _by_label(function: str, given: Any, kind: type) -> None:
 class Schedule:
     """A command as a function of time: a table of (time, value) points.
 
-    If two points have the same time, the value jumps at this time. Before the first point, the value is the first
-    value. After the last point, it is the last value. A table with a ``period`` repeats forever.
+    If two points have the same time, the value jumps at this time. Before the first point, the schedule has the first
+    value. After the last point, it has the last value. A table with a ``period`` repeats forever.
 
     Args:
         points: pairs (time in s, value). The times must not decrease.

@@ -43,8 +43,9 @@ class BrokenCompilerError(CompileError):
 def cache_folder() -> Path:
     r"""Return the folder of the compiled kernels. The folder may not exist yet.
 
-    The folder is ``$GPUSIM_CACHE``. Without this variable, it is ``$XDG_CACHE_HOME/gpusim``. Without both variables,
-    the folder is ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` (macOS) or ``%LOCALAPPDATA%\gpusim\cache`` (Windows).
+    The folder is ``$GPUSIM_CACHE``. Without this variable, the folder is ``$XDG_CACHE_HOME/gpusim``. Without both
+    variables, the folder is ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` (macOS) or ``%LOCALAPPDATA%\gpusim\cache``
+    (Windows).
 
     Raises:
         CompileError: the user has no home folder.

@@ -408,7 +408,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
                 give an array (n,) or (worlds, n) with the values of all matching signals. NumPy's broadcasting rules
-                apply. The CUDA backend checks and copies arrays on the device only for inertias, rope lengths, cone
+                apply. Arrays on the device stay there, without checks. Exceptions are inertias, rope lengths, cone
                 limits, commands, internal states and parameters of block diagrams.
             worlds: an index, a list of indices, a mask (num_worlds,), or None for all. With a mask on the device, an
                 array with one value per world must have ``num_worlds`` entries.

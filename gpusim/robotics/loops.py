@@ -103,7 +103,7 @@ class Reflected:
 
 
 def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
-    """Return all axes with an inertia that belong to the forest."""
+    """Return the axes of the forest that have an additional inertia."""
     elements, axes = list[Element | ElementSum](), list[int]()
     for axis in np.flatnonzero(inertia.any(axis=0)).tolist():
         element = _axis_element(model, forest, scalars, table, axis)

@@ -91,7 +91,7 @@ class Pacer:
         return deadline
 
     def _adapt(self, busy: float) -> None:
-        """Choose :attr:`every`, the number of periods per frame, from the duration ``busy`` of the last frame."""
+        """Adapt :attr:`every`, the number of periods per frame, to the durations ``busy`` of recent frames."""
         self._busy.append(busy)
         load = median(self._busy) / self.period  # the median ignores a single slow frame
         needed = min(math.ceil(load / 0.98), _SLOWEST)
