@@ -32,11 +32,11 @@ class EnergyBalance:
         kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
         works: name of an entry -> energy that the entry added to the system, negative for removed energy. Elements have
             entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of
-            a spring contains only the work of its damping. The entry ``joints`` is the numerical work in the locked
-            directions of joints, which is zero in exact arithmetic. The entry ``moved bodies`` is the work of kinematic
-            bodies. The entry ``push-outs`` is the work against gravity when position corrections lift bodies. The entry
-            ``oil steps`` is the energy change by the implicit steps of oil circuits. The entries ``contacts``,
-            ``impacts`` and ``applied`` are the work of contact forces, of impacts and of applied forces.
+            a spring contains only the work of its damping. The entry ``joints`` is the work in the locked directions of
+            joints, which is zero without numerical errors. The entry ``moved bodies`` is the work of kinematic bodies.
+            The entry ``push-outs`` is the work against gravity when position corrections lift bodies. The entry ``oil
+            steps`` is the energy change by the implicit steps of oil circuits. The entries ``contacts``, ``impacts``
+            and ``applied`` are the work of contact forces, of impacts and of applied forces.
         turnover: reference energy for the relative error: the maximum of the added energy, the removed energy, and the
             greatest change of the kinetic energy.
     """

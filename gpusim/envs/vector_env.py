@@ -125,8 +125,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 With one seed, all worlds get different random numbers. With a list, worlds with equal seeds get equal
                 random numbers. If you never gave a seed, the environment chooses a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
-                The option "stagger" is a number of groups of worlds. The groups have different lengths of the first
-                episode.
+                The option "stagger" is a number of groups of worlds. Each group ends its first episode at another time.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.

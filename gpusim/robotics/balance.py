@@ -127,7 +127,7 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
     """Compute the zero-moment point (worlds, 3) (m) that a motion requires.
 
     Args:
-        tree: tree of the robot. The tree's gravity defines up (z without gravity).
+        tree: tree of the robot. Up is opposite to the tree's gravity, or z without gravity.
         q, v, a: postures, velocities, accelerations.
         height: height (m) of the ground along up.
 
@@ -174,8 +174,8 @@ def _up_of(gravity: Array) -> Array:
 def _axes(sim: Simulation, up: Vector | None) -> Array:
     """Return three unit axes (worlds, 3, 3) as rows.
 
-    The first axis is the projection of x (or of -z if up is close to x) onto the plane normal to up. The second axis is
-    normal to up and to the first axis. The third axis is up.
+    The first axis is the projection of x onto the plane normal to up. If up is close to x, -z replaces x. The second
+    axis is normal to up and to the first axis. The third axis is up.
     """
     if up is None:
         upward = _up_of(np.asarray(sim.runtime.parameter("gravity")))

@@ -54,7 +54,7 @@ class Source(Protocol):
         """Advance by ``count`` steps or frames. In a recording, a negative count goes back."""
 
     def jump(self, seconds: float) -> None:
-        """Jump forward (or back, if negative) by ``seconds`` in a recording."""
+        """Jump by ``seconds`` in a recording. Negative values jump back."""
 
     def reset(self) -> None:
         """Reset to the start."""
@@ -256,7 +256,7 @@ class Played:
         self.player.go_to_frame(self.player.frame() + count)
 
     def jump(self, seconds: float) -> None:
-        """Jump forward (or back, if negative) by ``seconds``."""
+        """Jump by ``seconds``. Negative values jump back."""
         self.player.time += seconds
 
     def reset(self) -> None:

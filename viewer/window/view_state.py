@@ -112,7 +112,7 @@ class ViewState:
             self.navigator.follow(self.center(self.followed))
 
     def center(self, hit: Hit) -> Array:
-        """Return the drawn position of a body's center of mass (m)."""
+        """Return the center of mass of a body (m), with the grid offset of the world in the picture."""
         return np.asarray(self.poses.position[hit.world, hit.body] + self.stage.offsets[hit.world])
 
     def follow(self, hit: Hit | None) -> None:
