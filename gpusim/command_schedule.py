@@ -45,8 +45,8 @@ def _by_label(function: str, given: Any, kind: type) -> None:
 class Schedule:
     """A command as a function of time: a table of (time, value) points.
 
-    If two points have the same time, the value jumps at this time. The first value applies before the first point, and
-    the last value after the last point. A table with a ``period`` repeats forever.
+    If two points have the same time, the value jumps at this time. Before the first point, the schedule has the first
+    value. After the last point, it has the last value. A table with a ``period`` repeats forever.
 
     Args:
         points: pairs (time in s, value). The times must not decrease.
@@ -150,7 +150,7 @@ class Schedule:
         return lead + self._areas[i - 1] + (t - t0) * (v0 + 0.5 * slope * (t - t0))
 
     def scaled(self, factor: float) -> Schedule:
-        """Return the same schedule with every value multiplied by ``factor``."""
+        """Return a copy of the schedule with all values multiplied by ``factor``."""
         points = [(t, factor * v) for t, v in zip(self._times, self._values, strict=True)]
         return Schedule(points, period=self.period)
 
@@ -176,8 +176,8 @@ def drive(tables: Mapping[str, Schedule]) -> Callable[[Simulation, float], None]
 class Path:
     """A cubic spline x(t) through points at given times, for ``add_motion``.
 
-    The velocity is zero at both ends, but the acceleration may jump there. Before the first point and after the last
-    point, x is constant.
+    At both ends, the velocity is zero, and the acceleration may jump. Before the first point and after the last point,
+    x is constant.
 
     Args:
         points: at least two pairs (time in s, value). The times must increase.

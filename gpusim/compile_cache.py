@@ -1,4 +1,4 @@
-"""The cache of compiled kernels, and the exceptions for compile errors."""
+"""Cache of compiled kernels. This module also defines the exceptions for compile errors."""
 
 from __future__ import annotations
 
@@ -43,8 +43,9 @@ class BrokenCompilerError(CompileError):
 def cache_folder() -> Path:
     r"""Return the folder of the compiled kernels. The folder may not exist yet.
 
-    The folder is ``$GPUSIM_CACHE``, or else ``$XDG_CACHE_HOME/gpusim``. Without both variables, the folder is
-    ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` (macOS) or ``%LOCALAPPDATA%\gpusim\cache`` (Windows).
+    The folder is ``$GPUSIM_CACHE``. Without this variable, the folder is ``$XDG_CACHE_HOME/gpusim``. Without both
+    variables, the folder is ``~/.cache/gpusim``, ``~/Library/Caches/gpusim`` (macOS) or ``%LOCALAPPDATA%\gpusim\cache``
+    (Windows).
 
     Raises:
         CompileError: the user has no home folder.
@@ -104,8 +105,8 @@ def cached(name: str, make: Callable[[Path], bytes | Path], what: str = "") -> P
 
     Args:
         name: path within ``cache_folder()``.
-        make: function that builds the file. It gets an empty scratch folder, and returns the content of the file or the
-            path of a file in this folder.
+        make: function that builds the file. The argument of ``make`` is an empty scratch folder. ``make`` returns the
+            content of the file, or the path of a file in this folder.
         what: description of the file for the progress message, or an empty text for no message.
 
     Raises:
@@ -222,7 +223,7 @@ def _writable(folder: Path) -> Iterator[None]:
 
 
 def _concerns(error: OSError, folder: Path) -> bool:
-    """Return True if the error may concern a file in ``folder`` or the folder itself."""
+    """Return True if the file of the error is unknown, inside ``folder``, or a parent of ``folder``."""
     if not isinstance(error.filename, str | os.PathLike):
         return True
     file = Path(error.filename).absolute()
@@ -242,7 +243,7 @@ def forget(target: Path) -> None:
 
 
 def kept_like(pattern: str) -> Path | None:
-    """Return the newest complete file in the cache whose path matches the glob ``pattern``, or None."""
+    """Return the newest complete file in the cache that matches the glob ``pattern``, or None."""
     with suppress(OSError, CompileError):
         files = sorted(cache_folder().glob(pattern), key=lambda file: file.stat().st_mtime, reverse=True)
         return next((file for file in files if _there(file)), None)

@@ -1,8 +1,8 @@
 """Energy audit of a simulation: compare the energy change with the work of all actuators, joints and contacts.
 
 A kick is the velocity update of a step. If an impulse p changes a velocity from u- to u+, the work of p is p (u- +
-u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The trapezoidal rule gives the work
-of a step from the powers in two kicks, at the start and at the end of the step. With the semi-implicit scheme, the
+u+)/2. The audit sums the work of all impulses for each actuator, joint and contact. The work of a step is computed from
+the powers in the kicks at the start and at the end of the step (trapezoidal rule). With the semi-implicit scheme, the
 audit uses only the kick at the start. Position corrections and implicit steps of oil circuits have separate entries in
 the balance.
 """
@@ -32,11 +32,11 @@ class EnergyBalance:
         kinetic, potential: changes of the kinetic and the potential energy (gravity, springs and oil).
         works: name of an entry -> energy that the entry added to the system, negative for removed energy. Elements have
             entries such as ``motor.left``, ``valve.boom`` or ``joint.hinge`` (damping, friction, limits). The entry of
-            a spring contains only the work of its damping. The entry ``joints`` is the numerical work in the locked
-            directions of joints, which is zero in exact arithmetic. The entry ``moved bodies`` is the work of kinematic
-            bodies. The entry ``push-outs`` is the work against gravity when position corrections lift bodies. The entry
-            ``oil steps`` is the energy change by the implicit steps of oil circuits. The entries ``contacts``,
-            ``impacts`` and ``applied`` are the work of contact forces, of impacts and of applied forces.
+            a spring contains only the work of its damping. The entry ``joints`` is the work in the locked directions of
+            joints, which is zero without numerical errors. The entry ``moved bodies`` is the work of kinematic bodies.
+            The entry ``push-outs`` is the work against gravity when position corrections lift bodies. The entry ``oil
+            steps`` is the energy change by the implicit steps of oil circuits. The entries ``contacts``, ``impacts``
+            and ``applied`` are the work of contact forces, of impacts and of applied forces.
         turnover: reference energy for the relative error: the maximum of the added energy, the removed energy, and the
             greatest change of the kinetic energy.
     """
@@ -122,7 +122,7 @@ class EnergyAudit:
         self._works, self._gained, self._lost, self._max_change = self._with(kick)
 
     def _with(self, kick: _Kick) -> tuple[Powers, Array, Array, Array]:
-        """Return the works by entry, the added and the removed energy, and the maximum change of the kinetic energy."""
+        """Return the work of each entry, the added and removed energy, and the maximum change of the kinetic energy."""
         works, gained, lost = dict(self._works), self._gained, self._lost
         assert self._first is not None
         max_change = np.maximum(self._max_change, np.abs(kick.kinetic - self._first[0]))
@@ -165,7 +165,7 @@ class _Kick:
         )
 
     def parts(self, sim: Simulation) -> Powers:
-        """Return the work since this kick of all actuators that implement ``works``."""
+        """Return the work of all actuators that implement ``works``, from this kick until now."""
         found: Powers = {}
         for ledger in self.ledgers.values():
             found |= ledger(sim.runtime.now)
@@ -198,7 +198,7 @@ class _Kick:
 
 
 class _Powers:
-    """Mean power (W) of each entry of the balance during a kick, and stored energy (J) of each actuator."""
+    """Mean power (W) of each balance entry during a kick, and energy (J) that each actuator stores."""
 
     def __init__(self, sim: Simulation, w: StepBuffers, twist: Array, booked: set[str]) -> None:
         self.sim, self.w, self.twist, self.booked = sim, w, twist, booked

@@ -1,8 +1,8 @@
 """Elementary functions with bit-identical results on every machine: a NumPy version of cuda_kernels/math/detmath.cuh.
 
-The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. The functions here use
-only bit operations and + - * /, and the rounding of these operations is defined by IEEE 754. The order of operations is
-the same as in detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc. All
+The round-off of NumPy's sin, exp and similar functions depends on the library and the processor. The functions of this
+module use only bit operations and + - * /. IEEE 754 defines the rounding of these operations. The order of operations
+is the same as in detmath.cuh. The coefficients come from fdlibm 5.3, Copyright (C) 1993 by Sun Microsystems, Inc. All
 functions accept numbers or arrays of any shape, and return float64 arrays.
 """
 
@@ -37,7 +37,7 @@ def _power_of_two(k: Array) -> Array:
 
 
 def _scale(y: Array, k: Array) -> Array:
-    """Return y 2^k, also if 2^k is out of the range of float64."""
+    """Return y 2^k. The factor 2^k may be out of the range of float64."""
     whole = k.astype(np.int64)
     half = np.where(whole < 0, -((-whole) // 2), whole // 2)
     return np.asarray(y * _power_of_two(half) * _power_of_two(whole - half))

@@ -121,7 +121,7 @@ def temporary_of(target: Path, suffix: str = ".tmp") -> Path:
 
 @contextmanager
 def named_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Context manager that sets the file path of disk errors to ``path``."""
+    """Within a ``with`` block, set the file name of each OSError from the disk to ``path``."""
     try:
         yield
     except OSError as error:
@@ -138,7 +138,7 @@ def part_of(path: Path) -> Path:
 def locked(part: Path) -> BinaryIO | None:
     """Lock the ``.part`` file of a recording. The lock lasts until the returned file is closed or the process ends.
 
-    If ``part`` is a folder, lock its last file in sorted order, the layout file of the recording.
+    If ``part`` is a folder, lock the layout file of the recording, which is the last file in sorted order.
 
     Returns:
         The open file. None if the file is missing, or if the operating system or file system does not support locks.

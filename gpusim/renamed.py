@@ -1,4 +1,4 @@
-"""Names that changed in versions 0.2 and 0.3. Errors for old names contain the new names.
+"""Names that changed in versions 0.2 and 0.3. An error for an old name contains the new name.
 
 docs/reference/renamed.md lists all names.
 """
@@ -125,7 +125,7 @@ SINCE_0_3 = frozenset(
 
 
 def since(name: str) -> str:
-    """Return "since version ..." with the version that changed the old ``name``."""
+    """Return "since version ..." with the version in which the old ``name`` changed."""
     return f"since version {'0.3' if name in SINCE_0_3 else '0.2'}"
 
 

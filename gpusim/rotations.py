@@ -1,6 +1,6 @@
 """Rotations of arrays of bodies: quaternions (xyzw), matrices and rotation vectors.
 
-All functions are vectorized over the leading axes. The results of a world are bit-identical for any number of worlds.
+All functions are vectorized over the leading axes. The bits of a result do not depend on the number of worlds.
 """
 
 from __future__ import annotations

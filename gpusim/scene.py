@@ -40,7 +40,7 @@ _FALSE = {"0", "false", "no", "off"}
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot of signals over time. ``unit`` is the unit of the vertical axis.
+    """A plot of signals over time. The vertical axis has the unit ``unit``.
 
     ``labels`` are the names of the signals in the legend, by default the signal names. A signal with several components
     has one line per component. ``scale`` multiplies the values. For example, a ``scale`` of 1e-5 converts Pa to bar.
@@ -63,9 +63,9 @@ class Camera:
 
 @dataclass(frozen=True)
 class Check:
-    """Condition that the signals of a run must meet. The run uses the default parameters of the scene.
+    """Condition on the signals of a run with the default parameters of the scene.
 
-    ``passes`` gets a dict of n samples: "time" (n,), in s, and the signals (n, num_worlds[, components]).
+    The function ``passes`` gets a dict with n samples: "time" (n,), in s, and signals (n, num_worlds[, components]).
     """
 
     statement: str
@@ -115,7 +115,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class ParameterInfo:
-    """A scene parameter. If the default is None, the documentation shows the text ``left_out`` instead."""
+    """A scene parameter. If the default is None, the documentation shows the text in ``left_out`` instead of "None"."""
 
     name: str
     type: str
@@ -169,7 +169,7 @@ def scene_values(name: str, **parameters: Any) -> dict[str, Any]:
 def scene_parameters(name: str) -> list[ParameterInfo]:
     """Return the parameters of the scene ``name`` with types, defaults and docstring texts.
 
-    A scene module may define ``DEFAULTS``: parameter name -> text that replaces None in the documentation.
+    If a default is None, the documentation shows the text ``DEFAULTS[parameter]`` of the scene module, if it exists.
 
     Raises:
         UnknownNameError: the scene does not exist.

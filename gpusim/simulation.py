@@ -58,9 +58,9 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         dtype: type of velocities, momenta and impulses, "float64" or "float32". Poses are always float64. The direct
             solver also uses float64, except with ``fast``.
         config: settings of the solver.
-        launch: "fused": one block or thread runs each world. "simd" (native, direct joint solver): each vector lane
-            runs one world. "staged": all threads run each stage of the step. All launch modes give bit-identical
-            results.
+        launch: "fused": one block or thread runs each world. "simd" (native, direct joint solver): each SIMD lane of
+            the CPU runs one world. "staged": all threads run each stage of the step. All launch modes give
+            bit-identical results.
         threads: maximum number of threads (native only), by default all available cores. For a large world, the backend
             measures whether fewer threads are faster.
         device: number of the GPU (CUDA only), by default 0. Simulations on several GPUs run in parallel.
@@ -145,7 +145,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
     @property
     def model(self) -> Model:
-        """The model. Writing a joint parameter may add constraint rows to it."""
+        """The model. If you write a joint parameter, the simulation may add constraint rows to the model."""
         return self.runtime.model
 
     @property
@@ -212,7 +212,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return self.runtime.step_size
 
     def invalidate(self) -> None:
-        """Invalidate cached forces and velocities, after you write to ``state`` or replay a CUDA graph."""
+        """Invalidate cached forces and velocities. Call this after you write to ``state`` or replay a CUDA graph."""
         self.runtime.invalidate()
 
     # Start: closed loops.
@@ -254,8 +254,8 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
     def override(self, values: Mapping[str, Any] | None = None, worlds: Any = None) -> None:
         """Hold commands at fixed values until :meth:`release`. Without ``values``, the call is an emergency stop.
 
-        Block diagrams and later writes do not change commands under override. Snapshots of the state include the
-        override. A reset ends the override.
+        Block diagrams and later writes do not change overridden commands. Snapshots of the state include the override.
+        A reset ends the override.
 
         Args:
             values: dict from a command's label or wildcard to a number, or to one number per chosen world. None holds
@@ -303,7 +303,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return found.select(np.isin(found.world, chosen_worlds("Simulation.contacts", worlds, self.num_worlds)))
 
     def sweep_residuals(self) -> Array:
-        """Run a trial step (the state does not change), and return the convergence of the contact sweeps.
+        """Return the convergence of the contact solver's sweeps in a trial step, which does not change the state.
 
         Returns:
             Maximum change of an impulse in each sweep (num_worlds, iterations), N s. The values of skipped sweeps are
@@ -370,7 +370,7 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         return Observation(self._part, self.runtime.signal_list(names), dtype)
 
     def command(self, names: str | Sequence[str]) -> Command:
-        """Compile a list of labels or wildcards to a :class:`Command`, which writes all these commands at once.
+        """Compile a list of labels or wildcards to a :class:`Command`, which writes all matching commands at once.
 
         A wildcard selects operator commands (``model.operator_commands``), or internal commands if no operator command
         matches.
@@ -407,11 +407,11 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Args:
             values: dict from signals (see :meth:`write`) or wildcards (see :meth:`observe`) to values. For a wildcard,
-                give an array (n,) or (worlds, n) with the values of all matching signals. The array may broadcast. The
-                CUDA backend checks and copies arrays on the device only for inertias, rope lengths, cone limits,
-                commands, internal states and parameters of block diagrams.
-            worlds: an index, a list of indices, a mask (num_worlds,), or None for all. For a mask on the device,
-                ``values`` must include all worlds.
+                give an array (n,) or (worlds, n) with the values of all matching signals. NumPy's broadcasting rules
+                apply. Arrays on the device stay there, without checks. Exceptions are inertias, rope lengths, cone
+                limits, commands, internal states and parameters of block diagrams.
+            worlds: an index, a list of indices, a mask (num_worlds,), or None for all. With a mask on the device, an
+                array with one value per world must have ``num_worlds`` entries.
 
         Raises:
             UnknownNameError: the signal does not exist.

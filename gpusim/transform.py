@@ -104,7 +104,7 @@ class Transform:
         return rotations.matvec(self.matrix(), np.asarray(vectors, dtype=float))
 
     def inverse(self) -> Transform:
-        """Return the pose of the parent frame in this frame."""
+        """Return the inverse transform: the pose of the parent frame in the frame."""
         q = rotations.quaternion_conjugate(self.rotation)
         return Transform(rotations.matvec(rotations.matrix_from_quaternion(q), -self.position), q)
 

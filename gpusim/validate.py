@@ -100,7 +100,7 @@ def count(element: str, name: str, value: Any, minimum: int = 1, maximum: int | 
 
 
 def index_space(element: str, name: str, index: Any, space: str, hint: str) -> None:
-    """Raise a ModelError if ``index`` is the index of an element of another type than ``space``."""
+    """Raise a ModelError if ``index`` belongs to an element whose type is not ``space``."""
     if isinstance(index, Index) and index.space != space:
         article = "an" if index.space[0] in "aeiou" else "a"
         raise fail(element, f"{name} = {index} is the index of {article} {index.space}, not of a {space}", hint)
@@ -135,7 +135,7 @@ def up_to(element: str, name: str, value: float, longest_name: str, maximum: flo
 
 
 def name_list(element: str, given: str | Iterable[str], minimum: int = 0) -> list[str]:
-    """Return a name, a wildcard or a list of them as a list.
+    """Return a name, a wildcard, or a list of names and wildcards as a list.
 
     Raises:
         ModelError: there are fewer than ``minimum`` names, or a value is not a name.
@@ -256,7 +256,7 @@ def body_inertia(element: str, value: Any, mass: float) -> Array:
 
     Raises:
         ModelError: as in :func:`inertia`, or a principal moment is implausibly small: below UNUSABLE times the moment
-            of an osmium ball of this mass.
+            of an osmium ball with the mass ``mass``.
     """
     tensor = inertia(element, value)
     smallest, ball = float(np.linalg.eigvalsh(tensor)[0]), min_moment(mass) / ROUND_OFF

@@ -2,11 +2,13 @@
 
 Each package imports only packages that are earlier in this list:
 
-* ``camera``: cameras, and camera poses that show the whole scene. * ``gl``: rendering (contexts, shaders, lighting,
-buffers, text). * ``overlays``: engineering data that is drawn over the scene, and pictures that contain the scene and
-the overlays. * ``operator``: operator input from keys, gamepad and recordings, without OpenGL. * ``window``: an
-interactive session with mouse and keyboard. * ``panel``: sliders, gauges and scopes in the window. * ``web``: a page
-for browsers and notebooks, with the scene, inputs, time and scopes, without OpenGL.
+* ``camera``: cameras, and camera poses that show the whole scene.
+* ``gl``: rendering (contexts, shaders, lighting, buffers, text).
+* ``overlays``: engineering data over the scene, and pictures of the scene with the overlays.
+* ``operator``: operator input from keys, gamepad and recordings, without OpenGL.
+* ``window``: an interactive session with mouse and keyboard.
+* ``panel``: sliders, gauges and scopes in the window.
+* ``web``: a page for browsers and notebooks, with the scene, inputs, time and scopes, without OpenGL.
 
 Modules at the top level: ``offscreen`` (pictures without a window) and ``pictures`` (picture and film files).
 

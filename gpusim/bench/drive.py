@@ -30,7 +30,7 @@ def run_driven(sim: Simulation, steps: int, hold: int = 0) -> None:
     Args:
         sim: the simulation.
         steps: number of steps.
-        hold: number of steps between new commands. With 0, each valve gets one command, and motors get none.
+        hold: number of steps between new commands. With 0, each valve gets one command, and motors get no commands.
     """
     for number, done in enumerate(range(0, steps, hold or max(steps, 1)), 1):
         command(sim, number, hold > 0)

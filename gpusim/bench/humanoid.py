@@ -1,8 +1,8 @@
 """The humanoid of gymnasium: 13 bodies, 23 degrees of freedom, 17 motors.
 
-The numbers are from gymnasium's humanoid.xml. Several hinges of a body become one joint with several axes. As in
-humanoid.xml (``condim``), contacts between links have no friction. The model omits the two tendons of humanoid.xml,
-which exert no force.
+The numbers are from gymnasium's humanoid.xml. The model combines all hinges of a body into one joint with several axes.
+As in humanoid.xml (``condim``), contacts between links have no friction. The model omits the two tendons of
+humanoid.xml, which exert no force.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Hinge(NamedTuple):
 
 
 class Geom(NamedTuple):
-    """A capsule between two points, or a sphere about one point. Points are in the link frame (m). Radius in m."""
+    """A capsule between two points, or a sphere about one point. Points are in the link frame. Lengths are in m."""
 
     name: str
     radius: float

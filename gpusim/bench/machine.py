@@ -42,7 +42,7 @@ def describe() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the git commit, or an empty string outside a checkout. A "+" marks changed files."""
+    """Return the git commit, or an empty string outside a checkout. A "+" at the end means that files have changed."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return ""

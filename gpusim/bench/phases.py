@@ -1,4 +1,4 @@
-"""Measure the time of each stage of a step, and of each kernel (staged launch) or C++ function (fused launch)."""
+"""Measure the time of each stage of a step, and of each kernel. In a fused launch, measure C++ functions instead."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def twin_of(sim: Any, launch: str) -> Any:
 
 
 def profile(sim: Any, steps: int = 10) -> tuple[Times, Times]:
-    """Return the time of a step (microseconds) by stage and by kernel. The simulation runs at least ``steps`` steps.
+    """Return the time (microseconds) of each stage and of each kernel in a step. Run at least ``steps`` steps.
 
     solver/schedule.py lists the stages. The additional stages "start" and "store" load and store the state. On a CPU,
     "calls" is the time in Python between the kernel calls of a staged launch.
 
     Raises:
-        ModelError: the backend is neither native nor cuda, or the launch is neither fused nor staged.
+        ModelError: the backend is "numpy", or the launch is "simd".
     """
     if not can_profile(sim):
         rule = "profile: only the native and the cuda backend can be timed"

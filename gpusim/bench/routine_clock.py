@@ -30,7 +30,7 @@ def clock_routines(sim: Any, steps: int = 10) -> dict[str, float]:
     """Return the fraction of a step's time that each C++ function (routine) takes, largest first.
 
     The fraction of a function includes the functions that it calls. The first thread of each world counts the cycles,
-    including waits. The time of a step is the sum of the functions in STEP.
+    including waits. The time of a step is the sum of the times of the functions in STEP.
 
     Args:
         sim: simulation in fused launch on the CUDA or the native backend. The simulation advances in calls of ``steps``
@@ -75,7 +75,7 @@ def _cuda_variant(backend: CudaBackend) -> Variant:
 
 @contextmanager
 def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
-    """Within a ``with`` block, run kernels on the CPU that count cycles."""
+    """Within a ``with`` block, use CPU kernels that count cycles."""
     usual, backend._library = backend._library, load_library(variant)
     threads, backend.threads = backend.threads, 1
     specialization, backend._specialization = backend._specialization, None
@@ -88,7 +88,7 @@ def _on_cpu(backend: NativeBackend, variant: Variant) -> Iterator[Any]:
 
 @contextmanager
 def _on_gpu(backend: CudaBackend, variant: Variant) -> Iterator[Any]:
-    """Within a ``with`` block, run kernels on the GPU that count cycles."""
+    """Within a ``with`` block, use GPU kernels that count cycles."""
     import cupy
 
     with backend.memory.here():

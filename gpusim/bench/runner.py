@@ -1,4 +1,4 @@
-"""Time a case: warm up, then time chunks of steps until enough time has passed."""
+"""Run a benchmark case: warm up, then time chunks of steps until enough time has passed."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Options:
 
 @dataclass
 class Record:
-    """Results of one case. Times of a step are for one step of all worlds.
+    """Results of one benchmark case. The time of a step is the time for one step of all worlds.
 
     Attributes:
         workload, case, worlds: the case that ran.
         backend, dtype, solver, launch, threads: settings of the run. ``threads`` is 0 for a backend without threads.
-        start: time of building the simulation and of the first step, including compilation (s).
+        start: time (s) to compile the kernels, build the simulation and run the first step.
         steps, chunks: number of timed steps and chunks.
         step_us: median time of a step over all chunks (microseconds).
         spread: interquartile range of the step times of the chunks, divided by the median.
@@ -236,7 +236,7 @@ def measure(sim: Simulation, case: Case, seconds: float, record: Record) -> list
 
 
 class Start:
-    """Periodic reset of a simulation to the initial state. The timing excludes the reset.
+    """Periodic reset of a simulation to the initial state. The measured time excludes the resets.
 
     Args:
         sim: new simulation.

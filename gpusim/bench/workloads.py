@@ -50,7 +50,7 @@ class Case:
         backend: backend of the case, or empty for any backend.
         dtype: dtype of the case, or empty for the dtype of the command line.
         settle: number of steps before the timing, so that the bodies come to rest.
-        restart: number of steps after which the case restarts, or 0 for no restart. The timing excludes the restart.
+        restart: number of steps after which the case restarts, or 0 for no restart. The time excludes restarts.
         hold: maximum number of steps between random commands of the motors, or 0 for no commands.
         pile: whether the case is a pile. The results of piles include contacts and a profile.
     """
@@ -79,7 +79,7 @@ class Workload:
     Attributes:
         description: description in one line.
         cases: function ``cases(quick)`` that returns the cases. ``quick`` selects shorter cases.
-        unasked: if the user names no workload, the workload runs only on this backend. Empty means any backend.
+        unasked: backend on which the workload runs if the user names no workload. Empty for any backend.
     """
 
     description: str

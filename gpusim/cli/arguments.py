@@ -57,8 +57,7 @@ _Options = TypeVar("_Options")
 def pick(options: type[_Options], given: Mapping[str, Any], **others: Any) -> _Options:
     """Build a dataclass of type ``options``. Each field gets the command-line argument with the same name.
 
-    Fields keep their defaults for arguments that are None. ``others`` sets further fields, and overrides command-line
-    arguments.
+    If an argument is None, the field keeps its default. Values in ``others`` override command-line arguments.
     """
     fields = {field.name for field in dataclasses.fields(options)}  # type: ignore[arg-type]
     values = {name: _plain(value) for name, value in given.items() if name in fields and value is not None}

@@ -33,7 +33,7 @@ class OptionError(GpusimError, ValueError):
 
 
 class BadRun(GpusimError):
-    """Error for a finished run with failed checks, or with joints that came apart."""
+    """Error for a finished run in which a check failed or a joint came apart."""
 
 
 class Interrupted(GpusimError):

@@ -173,7 +173,7 @@ def simulate(
 
 
 def _until(done: int, every: int) -> int:
-    """Return the number of steps until the next multiple of ``every``."""
+    """Return the number of steps from step ``done`` to the next multiple of ``every``."""
     return every - done % every
 
 
@@ -193,7 +193,7 @@ def _command(sim: Simulation, scene: Scene, operator: Operator | None, count: in
 
 
 class _Pace:
-    """Adaptive limit on the number of steps in one call of ``sim.step``.
+    """Adaptive limit on the number of steps per call of ``sim.step``.
 
     Short calls let the loop react to Ctrl-C and report progress.
 

@@ -121,10 +121,10 @@ def _run(
 ) -> None:
     """Simulate a scene or a file, show a summary, record signals, and draw plots.
 
-    The scene's checks run after a full run of one world with the scene's default parameters, commands and signals. If
-    the checks do not run, the summary shows the reason. Exit code 0: the run succeeded. Exit code 1: a world failed, a
-    joint error exceeded 1 cm or 0.02 rad, or a check of the scene failed. Exit code 2: invalid input. Exit code 130:
-    the user stopped the run.
+    The scene's checks run after a full run of one world with default parameters, commands and signals. If the checks do
+    not run, the summary shows the reason. Exit code 0: the run succeeded. Exit code 1: a world failed, a joint error
+    exceeded 1 cm or 0.02 rad, or a check of the scene failed. Exit code 2: invalid input. Exit code 130: the user
+    stopped the run.
     """
     given = locals()
     from gpusim.cli.commands.run import run
@@ -161,8 +161,8 @@ def _sweep(
 ) -> None:
     """Simulate a scene with many values of its parameters, and write a table.
 
-    Models that differ only in numeric values run together in one simulation. The results are bit-identical to separate
-    runs. To continue after an interruption, run the same command again.
+    Parameter combinations whose models differ only in numeric values run in one simulation. The results are
+    bit-identical to separate runs. To continue after an interruption, run the same command again.
     """
     given = locals()
     from gpusim.cli.commands.sweep import SweepOptions, sweep

@@ -95,7 +95,7 @@ class Finding:
 
     Attributes:
         name: the component that was probed.
-        good: whether it works.
+        good: whether the component works.
         detail: version or path, or the problem.
         hint: how to fix the problem. Empty if the component works.
     """

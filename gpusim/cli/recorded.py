@@ -29,7 +29,7 @@ def check_recording(options: RunOptions, more: Sequence[str] = (), allowed: Sequ
 
     Args:
         options: options of a command line with a recording as target.
-        more: names of other given options that recordings do not support.
+        more: names of additional options on the command line that recordings do not support.
         allowed: names of the fields of ``options`` that recordings support.
 
     Raises:
@@ -61,7 +61,7 @@ def scene_of(motion: Motion, path: str) -> Scene:
     Args:
         motion: the recorded motion.
         path: path of the recording. If the scene's file is missing, a file with the same name in the recording's folder
-            replaces it.
+            replaces the missing file.
 
     Raises:
         ModelError: the motion names no scene, the file of the scene is missing, or the scene rejects its parameters.

@@ -68,7 +68,7 @@ def check_rerun(options: ViewOptions) -> None:
 
 
 def stream_to_rerun(options: ViewOptions, live: Live) -> StreamRecorder:
-    """Return a recorder that streams the scene's signals and all body poses to a Rerun viewer."""
+    """Return a recorder that sends the scene's signals and all body poses to a Rerun viewer."""
     assert options.rerun is not None
     signals = live.scene.signals() or ["sim.time"]
     rate = min(_RATE, 1.0 / live.sim.config.dt)

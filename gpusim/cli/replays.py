@@ -61,7 +61,7 @@ class Replay:
             self._check_parameters(options)
 
     def _check_options(self, options: RunOptions) -> None:
-        """Check that the options for model files are the same as in the recording."""
+        """Check that the options for model files are equal to the options in the recording."""
         here = {name: str(value) for name, value in target_parameters(options).items()}
         then = {name: str(value) for name, value in self.recording.parameters.items()}
         other = [f"{name} {then.get(name)} (here {here.get(name)})" for name in then if then[name] != here.get(name)]
@@ -96,7 +96,7 @@ class Replay:
         return operator
 
     def compare_solver(self, sim: Simulation) -> None:
-        """Print a note if solver settings differ from the recording, so that the replay is not bit-identical."""
+        """Print a note if solver settings differ from the recording. The replay is then not bit-identical."""
         from gpusim.viewer.operator.recording import solver_of
 
         here, then = solver_of(sim), self.recording.solver

@@ -112,7 +112,7 @@ def _package_scene(options: RunOptions) -> Scene:
 
 
 def target_parameters(options: RunOptions) -> dict[str, Any]:
-    """Return the parameters with which gpusim can rebuild the scene of a recording."""
+    """Return the scene parameters to store in a recording. With these parameters, gpusim can rebuild the scene."""
     if options.kind() == MODEL:
         given = {name: getattr(options, name) for name in _MODEL_OPTIONS if getattr(options, name)}
         return given | {f"{_SET}{name}": value for name, value in options.parameters().items()}

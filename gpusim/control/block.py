@@ -38,11 +38,10 @@ class Kind:
 
 
 class Context:
-    """Context in which the compiler traces one block.
+    """Data and operations for a block while the compiler traces the block.
 
     Attributes:
-        period: sample period (s). With ``max_rate``, the period is a traced number, because the period can differ
-            between worlds.
+        period: sample period (s). With ``max_rate``, worlds can have different periods, so the period is a variable.
         min_period: shortest possible sample period (s).
         kinds: maps each input and each known output to its shape and unit (:class:`Kind`).
     """
@@ -195,7 +194,7 @@ def check_numbers(inputs: dict[str, Kind]) -> None:
 
 
 def check_sizes(inputs: dict[str, Kind], sizes: dict[str, int]) -> None:
-    """Check the number of components of each input. ``sizes`` maps ports to the required numbers."""
+    """Check the number of components of each input. ``sizes`` maps each input to the required number."""
     for port, size in sizes.items():
         if port in inputs and inputs[port].size != size:
             rule = f"{port} takes {size} number{'s' * (size > 1)}, and the wire has {inputs[port].size}"
@@ -203,7 +202,7 @@ def check_sizes(inputs: dict[str, Kind], sizes: dict[str, int]) -> None:
 
 
 def each(function: Callable[..., Num], *wires: Wire) -> Wire:
-    """Apply a function to each component of the wires. A scalar wire applies to all components."""
+    """Apply a function component by component. A wire with one number is combined with all components."""
     count = max(map(len, wires), default=1)
     return [function(*(wire[k] if len(wire) > 1 else wire[0] for wire in wires)) for k in range(count)]
 

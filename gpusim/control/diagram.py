@@ -278,7 +278,7 @@ class Diagram(NamesMoved):
         files.save(self, path)
 
     def digest_parts(self) -> Any:
-        """Return the data for a model's digest: the file content, or the diagram if a block runs Python."""
+        """Return the file content for a model's digest (hash), or the diagram if a block runs Python."""
         try:
             return files.layout(self)
         except ModelError:

@@ -115,7 +115,7 @@ class Trace:
         initial: initial values of the state variables.
         parameters: numbers that may differ between worlds.
         tables: constant arrays by name.
-        calls: maps the name of each function that is not traced to (C++ definition, Python function).
+        calls: name of a called function -> (C++ definition, Python function).
         rings: ring buffers of state variables.
     """
 

@@ -1,4 +1,4 @@
-"""Suggestions of known units for units that gpusim does not know, such as "mm", "kN", "Nm" and "m/s^2"."""
+"""Suggestions of known units for unknown units such as "mm", "kN", "Nm" and "m/s^2"."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Spread:
     max: float = 0.0
 
     def __str__(self) -> str:
-        """Return the four durations in microseconds."""
+        """Return minimum, mean, maximum and 99th percentile in microseconds, as text."""
         numbers = (self.min, self.mean, self.p99, self.max)
         parts = zip(("min", "mean", "99 %", "max"), numbers, strict=True)
         return "  ".join(f"{name} {1e6 * number:.1f}" for name, number in parts) + "  us"
@@ -104,7 +104,7 @@ class ClockReport:
 
 
 class StepClock:
-    """Clock with deadlines at ``start + k * period``. A late cycle does not shift later deadlines.
+    """Clock with deadlines at ``start + k * period`` for integer k. A late cycle does not shift later deadlines.
 
     Args:
         period: time from one deadline to the next (s).
@@ -204,8 +204,8 @@ def run_clock(
     Args:
         sim: the simulation.
         callback: function ``callback(sim, time)`` that each cycle calls before the steps, with the simulated time (s).
-            For example, it can write outputs to the hardware and read commands. The loop ends if the function returns
-            False, or an array that is False for all worlds.
+            For example, the function can write outputs to the hardware and read commands. The loop ends if the function
+            returns False, or an array that is False for all worlds.
         duration: duration of the loop in real time (s), or None to run until the callback returns False.
         rate: cycles per second, or None for one step per cycle.
         overrun: policy for cycles that end after the next deadline. With "catch_up", the next cycles begin immediately

@@ -237,7 +237,7 @@ def _check_names(variables: Sequence[dict[str, Any]]) -> None:
 
 
 def _collect_units(plan: dict[str, Any]) -> None:
-    """Add the FMI units of all variables to the plan. Other units become part of the description."""
+    """Add the FMI units of all variables to the plan. Write units unknown to FMI into the variables' descriptions."""
     for variable in plan["variables"]:
         base = fmi_unit(variable["unit"])
         if base is None:

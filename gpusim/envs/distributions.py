@@ -34,7 +34,7 @@ class _Range:
         object.__setattr__(self, "_ends", (low.ravel(), high.ravel() - low.ravel()))
 
     def between(self, u: Array) -> Array:
-        """Return ``low + u (high - low)`` for uniform numbers ``u`` (n, k) from 0 to 1."""
+        """Return ``low + u (high - low)``. ``u`` (n, k): numbers from 0 to 1 for n worlds and k components."""
         low, width = self._ends  # type: ignore[attr-defined]
         return np.asarray(low + width * u)
 

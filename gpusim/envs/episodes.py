@@ -39,7 +39,7 @@ class Draw:
         self.count = 1 if isinstance(distribution, Scale) else self.nominal.size
 
     def values(self, u: Array) -> Array:
-        """Return the values (n, *shape) for uniform numbers ``u`` (n, count)."""
+        """Return the values (n, *shape) of n worlds for uniform numbers ``u`` (n, count)."""
         found, shape = self.distribution(u, self.nominal), (len(u), self.nominal.size)
         if type(found) is not np.ndarray or found.shape != shape or found.dtype != np.float64:
             element = f"distribution of {self.name!r}"
@@ -57,8 +57,8 @@ class Episodes:
 
     Attributes:
         seed: seed of each world (num_envs,).
-        stream: index of each world's random stream (num_envs,). It is the world's index if all worlds share one seed,
-            and 0 if each world has a separate seed.
+        stream: index of each world's random stream (num_envs,). With one seed for all worlds, the stream is the world's
+            index. With a separate seed for each world, the stream is 0.
         count: number of episodes that have begun in each world (num_envs,).
         elapsed: control steps since the start of the current episode (num_envs,).
         goals: goal name -> random goals of the current episodes (num_envs, ...).
@@ -179,7 +179,7 @@ class Delayed:
 
 
 def noise_columns(task: Task, slices: Mapping[str, slice]) -> tuple[Array, Array]:
-    """Return the n columns with noise (n,), and the standard deviations of the noise (n,).
+    """Return the indices of the signal columns with noise, and the standard deviations of the noise, (n,) each.
 
     Raises:
         UnknownNameError: a signal with noise is not in ``task.signals``.

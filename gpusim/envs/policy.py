@@ -187,7 +187,7 @@ class PolicySchedule:
     initial state. Observations have no noise.
 
     Args:
-        policy: policy of a task that uses this scene.
+        policy: policy whose task uses the scene that the schedule drives.
         seed: seed of the goals.
     """
 

@@ -125,7 +125,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
                 With one seed, all worlds get different random numbers. With a list, worlds with equal seeds get equal
                 random numbers. If you never gave a seed, the environment chooses a random seed.
             options: dict. The option "reset_mask" is a mask, bool (num_envs,), of the worlds to reset (default: all).
-                The option "stagger" = n divides the worlds into n groups with different lengths of the first episode.
+                The option "stagger" is a number of groups of worlds. Each group ends its first episode at another time.
 
         Returns:
             Observations (float32, (num_envs, n)) and an empty dict.
@@ -208,7 +208,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint of the simulation and all episodes.
 
-        A continued run gives bit-identical results.
+        A run that continues from the checkpoint gives bit-identical results.
 
         Args:
             path: path of the file, which must end in .npz. ``Simulation.load`` can also read the file.

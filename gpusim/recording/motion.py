@@ -243,7 +243,7 @@ class MotionRecorder(Closing):
 
 
 def _diagram_wires(sim: Any) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
-    """Return, for each diagram, the name of its state array and a dict from signal names to columns of this array."""
+    """Return, for each diagram, the name of the state array, and a dict: signal name -> columns of the state array."""
     runtime = getattr(sim, "runtime", None)
     running = runtime.running if runtime is not None else ()
     return [(one.name, {wire.name: wire.at for wire in one.program.wires}) for one in running]

@@ -20,7 +20,7 @@ class Recording:
 
     Attributes:
         time: (num_samples,) times (s).
-        signals: one array per signal name, shape (num_samples, num_worlds) or (num_samples, num_worlds, k).
+        signals: signal name -> array (num_samples, num_worlds), or (num_samples, num_worlds, k) with k components.
     """
 
     time: np.ndarray

@@ -145,7 +145,7 @@ class StreamRecorder:
             self.flush()
 
     def flush(self) -> None:
-        """Write the buffered samples to the file. The file keeps them even if the process is killed later."""
+        """Write the buffered samples to the file. The file keeps these samples even if the process is killed later."""
         if self._count:
             block = Block(self._time[: self._count], self._values[: self._count], self._body_poses[: self._count])
             began = time.monotonic()

@@ -45,8 +45,8 @@ class Support:
     """Support polygons of all worlds, on planes normal to ``up``.
 
     Attributes:
-        corners: corners (worlds, n, 2) (m), counterclockwise, in the coordinates of ``axes``. n is the maximum of
-            ``count``. Worlds with fewer corners repeat their last corner.
+        corners: corners (worlds, n, 2) (m), counterclockwise, in the coordinates of ``axes``. Worlds with fewer than n
+            corners repeat their last corner.
         count: number of corners (worlds,): 0 without contact, 1 for a point, 2 for a line.
         axes: unit axes as rows (worlds, 3, 3), in the world frame. The first two axes are in the plane, and the third
             axis is up. If up is z, the axes are x, y and z.
@@ -102,7 +102,7 @@ def support(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) ->
 
 
 def zmp(sim: Simulation, bodies: Sequence[str], up: Vector | None = None) -> Zmp:
-    """Compute the zero-moment point of the contact forces on ``bodies`` in the support plane, and its margin.
+    """Compute the zero-moment point of the contact forces on ``bodies``, and the margin to the support polygon.
 
     Args:
         sim, bodies, up: as in :func:`support`.
@@ -127,7 +127,7 @@ def zmp_of_motion(tree: Tree, q: Any, v: Any, a: Any, height: float = 0.0) -> Ar
     """Compute the zero-moment point (worlds, 3) (m) that a motion requires.
 
     Args:
-        tree: tree of the robot. The tree's gravity defines up (z without gravity).
+        tree: tree of the robot. Up is opposite to the tree's gravity, or z without gravity.
         q, v, a: postures, velocities, accelerations.
         height: height (m) of the ground along up.
 
@@ -151,7 +151,7 @@ def _zmp_offset(up: Array, force: Array, moment: Array) -> Array:
 
 
 def _of_bodies(sim: Simulation, bodies: Sequence[str]) -> tuple[Contacts, Array]:
-    """Return the contacts between ``bodies`` and other bodies, and force factors.
+    """Return the contacts between ``bodies`` and other bodies, and a factor for each contact force.
 
     Multiply each contact force by its factor (1 or -1) to get the force on ``bodies``.
     """
@@ -174,8 +174,8 @@ def _up_of(gravity: Array) -> Array:
 def _axes(sim: Simulation, up: Vector | None) -> Array:
     """Return three unit axes (worlds, 3, 3) as rows.
 
-    The first axis is the projection of x (or of -z if up is close to x) onto the plane normal to up. The second axis is
-    normal to up and to the first axis. The third axis is up.
+    The first axis is the projection of x onto the plane normal to up. If up is close to x, -z replaces x. The second
+    axis is normal to up and to the first axis. The third axis is up.
     """
     if up is None:
         upward = _up_of(np.asarray(sim.runtime.parameter("gravity")))

@@ -19,7 +19,7 @@ MAX_THREADS = 1 << 16
 
 
 class CudaSolver(KernelSolver):
-    """Solver on GPU 0. The tables of the solver stay on the GPU.
+    """Solver on GPU 0. The tables of the tree and the tasks stay in GPU memory.
 
     Raises:
         ModelError: CuPy is not installed, or there is no GPU.

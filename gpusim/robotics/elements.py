@@ -19,7 +19,7 @@ from gpusim.typing import Array
 
 @dataclass(frozen=True)
 class Ends:
-    """Two nodes of a tree (-1 for the world), and a point (m) in the body frame of each node."""
+    """Two nodes a and b of a tree, and one point on each node, in its body frame (m). Node -1 is the world."""
 
     node_a: int
     point_a: Array
@@ -70,7 +70,7 @@ def fixed_rates(w: Array, angular: Array, u: Array) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class Gap:
-    """Distance of two points along the vector u, minus an offset (m). u is fixed in body a or in the world."""
+    """Distance from point a to point b along a vector u, minus an offset (m). u is fixed in body a or the world."""
 
     ends: Ends
     u: Array
@@ -102,7 +102,7 @@ class Angle:
     offset: float = 0.0
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
+        """Return values (worlds,), Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         u, w = p.to_world(self.ends.node_a, self.u), p.to_world(self.ends.node_b, self.w)
         row = matvec((p.rows_b - p.rows_a)[:, 3:].swapaxes(1, 2), cross(w, u))
@@ -120,7 +120,7 @@ class Line:
     length: float = 0.0
 
     def evaluate(self, k: Kinematics, motion: Motion | None) -> tuple[Array, Array, Array]:
-        """Return values (worlds,), rows (worlds, freedoms) and drifts (worlds,)."""
+        """Return values (worlds,), Jacobian rows (worlds, freedoms) and drifts (worlds,)."""
         p = Pair(k, self.ends, motion)
         length = np.sqrt(dot(p.difference, p.difference))
         divisor = np.where(length > 0.0, length, 1.0)
@@ -137,7 +137,7 @@ class Line:
 class RotationRate:
     """Rotation rate of body b relative to body a, about an axis that is fixed in body a or b.
 
-    Only the Jacobian row and the drift are nonzero, since a rotation rate has no position.
+    The value is always zero, because a rotation rate has no position.
     """
 
     ends: Ends

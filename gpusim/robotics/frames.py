@@ -66,7 +66,7 @@ def quaternion_from_matrix(r: Array) -> Array:
 
 
 def find_frame(model: Model, nodes: dict[str, int], frame: str) -> Frame:
-    """Return the frame with a name (see :meth:`gpusim.robotics.Tree.frame`). ``nodes`` maps body labels to nodes."""
+    """Return the frame named ``frame``, see :meth:`gpusim.robotics.Tree.frame`. ``nodes``: body label -> node."""
     if not isinstance(frame, str):
         raise validate.fail("robotics.Tree", f"frame {frame!r} is not a label", "give the label of a body or site")
     prefix, _, remainder = frame.partition(".")

@@ -34,7 +34,7 @@ class Report:
 
     Attributes:
         error: task name -> error (worlds, n) (m and rad) of the task's n components. The error is the target minus the
-            value.
+            value that the task reaches.
         residual: task name -> norm (worlds,) of the error. Components with zero weight do not count. In the norm, 1 rad
             counts as much as 1 m.
         loops: largest residual (worlds,) of closed loops and couplings, 0 without loops and couplings.
@@ -58,8 +58,8 @@ class IK:
     """Solver that finds postures for several tasks at once by damped least squares (gpusim/robotics/steps.py).
 
     Closed loops and couplings have precedence over all tasks. Tasks with later priorities use only motions that do not
-    affect tasks with earlier priorities. This also holds for distant targets. Within one priority, the solver minimizes
-    the weighted sum of squared errors. If a target is unreachable, the steps converge to the nearest posture.
+    affect tasks with earlier priorities. Within one priority, the solver minimizes the weighted sum of squared errors.
+    If a target is unreachable, the steps converge to the nearest posture.
 
     Args:
         tree: tree of the robot.
@@ -143,7 +143,7 @@ class IK:
 
         Raises:
             ModelError: a value is invalid, a task has no target, or "cuda" has no CuPy or no GPU.
-            UnknownNameError: no task has the name of a target.
+            UnknownNameError: ``targets`` contains a name that no task has.
             CompileError: the kernels cannot be compiled.
         """
         validate.choice("robotics.IK", "backend", backend, BACKENDS)
@@ -220,7 +220,7 @@ class IK:
         return out
 
     def _limit_distances(self, q: Array) -> tuple[Array, Array]:
-        """Return the changes (worlds, freedoms) to the lower limits, and the changes to the upper limits."""
+        """Return the changes that move each coordinate to its lower and to its upper limit, (worlds, freedoms) each."""
         at, rate = self.single.T
         low = np.full((q.shape[0], self.tree.freedoms), -np.inf)
         high = -low

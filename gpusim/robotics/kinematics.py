@@ -37,7 +37,7 @@ class Masks:
 
     Attributes:
         path: matrix (nodes, freedoms). An entry is 1 if the velocity moves the node.
-        owner: node index (freedoms,). The velocity belongs to the joint of this node.
+        owner: index of the node whose joint has the velocity, (freedoms,).
         carrier: matrix (freedoms, freedoms). ``carrier[i, j]`` is 1 if velocity j moves the axis of velocity i.
         is_rotation: whether each velocity is a rotation, (freedoms,).
         subtree: matrix (nodes, nodes). ``subtree[i, j]`` is 1 if node j is node i or a descendant of node i.
@@ -135,7 +135,7 @@ class Kinematics:
         return np.asarray(self.origin[:, node] + self.rotation[:, node] @ point)
 
     def jacobian(self, node: int, point: Array) -> Array:
-        """Return the Jacobian (worlds, 6, freedoms) of a point on a node, given in the world frame (worlds, 3)."""
+        """Return the Jacobian (worlds, 6, freedoms) of a point on a node. ``point``: (worlds, 3), world frame."""
         path = self.masks.path[node] if node >= 0 else np.zeros(self.forest.freedoms)
         angular = self.columns[..., 3:] * path[:, None]
         linear = self.columns[..., :3] * path[:, None] + cross(angular, (point - self.reference)[:, None])

@@ -82,9 +82,9 @@ def coupled(model: Model, scalars: Scalars, terms: tuple[Term, ...], element: st
 
 
 def couplings(model: Model, forest: Forest, scalars: Scalars) -> list[tuple[Sum, float | None]]:
-    """Return the sum that each coupling keeps constant, and its value.
+    """Return (sum of coordinates, constant value of the sum) for each coupling inside the forest.
 
-    The value None means the sum in the initial pose. Couplings with joints of other trees are omitted.
+    The value is None if the sum keeps the value that it has in the initial pose.
     """
     inside = {node.joint for node in forest.nodes} | set(forest.closing)
     return [
@@ -103,7 +103,7 @@ class Reflected:
 
 
 def reflected(model: Model, forest: Forest, scalars: Scalars, table: Coordinates, inertia: Array) -> Reflected:
-    """Return all axes with an inertia that belong to the forest."""
+    """Return the axes of the forest that have an additional inertia."""
     elements, axes = list[Element | ElementSum](), list[int]()
     for axis in np.flatnonzero(inertia.any(axis=0)).tolist():
         element = _axis_element(model, forest, scalars, table, axis)

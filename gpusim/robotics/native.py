@@ -165,7 +165,7 @@ class KernelSolver(ABC):
         return columns | starts | {"goal_row": rows}
 
     def _groups(self) -> list[list[int]]:
-        """Return, for each velocity, the indices of the error vectors that it affects, in ascending order."""
+        """Return, for each velocity, the indices of the error vectors that the velocity affects, in ascending order."""
         masks, moved = self.tree.masks, list[Array]()
         no_velocity = np.zeros(self.tree.freedoms, bool)
 
@@ -186,9 +186,9 @@ class KernelSolver(ABC):
         return [np.flatnonzero(column).tolist() for column in np.array(moved).reshape(-1, self.tree.freedoms).T]
 
     def _runs(self, moved: list[list[int]]) -> tuple[Array, Array, Array]:
-        """Return, for each velocity, the ranges of consecutive rows that it affects, as start and end indices.
+        """Return, for each velocity, the ranges of Jacobian rows that the velocity affects, as start and end indices.
 
-        All rows of a range have the same priority level.
+        The rows of a range are consecutive and have the same priority level.
         """
         group, level = self.layout.group, self.layout.level
         found: list[list[tuple[int, int]]] = []

@@ -48,7 +48,7 @@ class Node:
         reverse: whether this node is the joint's parent body. Otherwise, it is the joint's child body.
         motions: elementary motions of the joint, in the order from the joint's parent to its child.
         before: position (3,) and rotation (3, 3) of the joint frame in the parent node.
-        after: position (3,) and rotation (3, 3) of the body frame in the joint frame on this body.
+        after: position (3,) and rotation (3, 3) of the body frame, in the joint frame of this body.
         at, rate: index of the node's first number in the posture, and index of its first velocity.
         is_kinematic: whether the body is kinematic.
     """
@@ -90,8 +90,8 @@ def spanning_forest(model: Model, base: str | None) -> Forest:
     """Build the forest of all bodies, or only of the bodies that joints connect with the body ``base``.
 
     The world and each kinematic body are roots of trees. Each remaining set of connected bodies gets one floating body
-    as root. The root is ``base`` if possible, else the child of a free joint, else a body that is not the child of a
-    carrying joint, else the first body of the set.
+    as root. The root is the first of these that exists: ``base``, the child of a free joint, a body that is not the
+    child of a carrying joint, the first body.
 
     Raises:
         UnknownNameError: the model has no body with the label ``base``.

@@ -3,13 +3,13 @@
 A step dq of one level minimizes sum w (e - J dq)^2 + sum p (dq - d)^2 + sum D (dq - dq_above)^2. The first sum belongs
 to the tasks, which have the errors e and the weights w. The second sum belongs to the posture tasks, which have the
 differences d and the weights p. The third sum is a damping with the weights D. dq_above is the step of the levels
-above, which have higher priorities. For the rows of the levels above, the step satisfies J dq = J dq_above. In dual
-form, with the diagonal matrix G = 1/(D + p):
+above, which have higher priorities. For the Jacobian rows of the levels above, the step satisfies J dq = J dq_above. In
+dual form, with the diagonal matrix G = 1/(D + p):
 
     (C G C^T + diag(c)) y = r - C g,   dq = g + G C^T y,   g = G (p d + D dq_above)
 
-C contains the rows of the levels above (r = C dq_above, c almost zero) and the rows of the level itself (r = e, c =
-1/w). y contains one force for each row of C.
+C contains the Jacobian rows of the levels above and of this level. For the levels above, r = C dq_above, and c is
+almost zero. For this level, r = e and c = 1/w. y contains one force for each row of C.
 
 If a target is unreachable, the forces y do not vanish, and undamped Gauss-Newton steps oscillate. Therefore, D grows
 with the forces: D = damping^2 + sum of factor |force| |column of J|. The steps then converge to the nearest pose. If a
@@ -58,7 +58,7 @@ class Layout:
     """Data of the tasks and joints that is constant over all steps.
 
     Attributes:
-        level: level of each row, (rows,), in increasing order.
+        level: level of each Jacobian row, (rows,), in increasing order.
         weight: positive weights (rows,) of the squared errors.
         group: index of the first row of each group, (groups + 1,). The rows of a group form one vector, such as a
             position error.
@@ -151,7 +151,7 @@ class Steps:
     def _single_priority_step(
         self, error: Array, rows: Array, pull: Array, low: Array, high: Array, levels: int
     ) -> Array:
-        """Compute the step for tasks that all have one priority. All levels respect the same limits."""
+        """Compute the step if all tasks have the same priority. All levels respect the same limits."""
         damping = self._damping(error, rows)
         # Fix the coordinates that the task errors push against a limit. The step does not always show this push.
         push = rotations.matvec(rows.swapaxes(1, 2), self.layout.weight * error) + pull[:levels].sum(axis=0)

@@ -37,12 +37,12 @@ _RATES = ("vx", "vy", "vz", "wx", "wy", "wz")
 class Tree(NamesMoved):
     """The joints of a model as a kinematic tree. All methods are pure functions of postures, batched over worlds.
 
-    A posture ``q`` (worlds, size) contains ``joint.<label>.position`` of each joint that carries a body. For a ball
-    joint, this is a quaternion (xyzw, any nonzero length). For each floating body, the posture contains the pose of the
-    body frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``.
-    A ball joint has three velocities, in the parent's joint frame. A floating body has the velocity of its frame's
-    origin and its angular velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture
-    (size,) describes one world. Units are SI, and vectors are in the world frame.
+    A posture ``q`` (worlds, size) contains ``joint.<label>.position`` of each joint that carries a body. A ball joint
+    has a quaternion (xyzw, any nonzero length). For each floating body, the posture contains the pose of the body
+    frame: position (3) and quaternion (4). Velocities ``v`` (worlds, freedoms) contain ``joint.<label>.velocity``. A
+    ball joint has three velocities, in the parent's joint frame. A floating body has the velocity of its frame's origin
+    and its angular velocity, in the world frame. Generalized forces are conjugate to the velocities. A posture (size,)
+    describes one world. Units are SI, and vectors are in the world frame.
 
     Each joint of the tree *carries* one body: the joint adds the body to the tree. All other joints may close loops,
     see :meth:`loops`.
@@ -54,8 +54,8 @@ class Tree(NamesMoved):
             world or to a kinematic body, one of the bodies floats.
 
     Attributes:
-        carriers: labels for :meth:`slice` and :meth:`rate_slice`: the joints that carry bodies, and the floating
-            bodies, in the order of the columns.
+        carriers: labels of the joints that carry bodies and of the floating bodies, in the order of the columns.
+            :meth:`slice` and :meth:`rate_slice` accept these labels.
         names: one name for each number in a posture. Examples: ``"<joint>"`` (joint with one number), ``"<joint>_0"``
             (joint with several numbers), ``"<joint>_qx"`` (ball joint), ``"<body>_x"`` (floating body).
         rates: names of the velocities. Jacobian columns, mass matrix rows and columns, and forces have the same names
@@ -98,7 +98,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in postures and in ``names``.
 
         Raises:
-            UnknownNameError: the label belongs to neither a floating body of the tree nor a joint that carries a body.
+            UnknownNameError: ``carriers`` does not contain the label.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.at, node.at + sum(4 if m.kind == BALL else 1 for m in node.motions))
@@ -107,7 +107,7 @@ class Tree(NamesMoved):
         """Return the columns of a joint or floating body in velocities, forces, Jacobians, mass matrix and ``rates``.
 
         Raises:
-            UnknownNameError: the label belongs to neither a floating body of the tree nor a joint that carries a body.
+            UnknownNameError: ``carriers`` does not contain the label.
         """
         node = self.forest.nodes[self._carried_by(label)]
         return builtins.slice(node.rate, node.rate + sum(m.freedoms for m in node.motions))
@@ -334,7 +334,7 @@ class Tree(NamesMoved):
         return bodies.com, wrench[:, :3], wrench[:, 3:]
 
     def mass_matrix(self, q: Any) -> Array:
-        """Return the mass matrix M (worlds, freedoms, freedoms), with armatures, rotors and pistons.
+        """Return the mass matrix M (worlds, freedoms, freedoms), with the inertias of armatures, rotors and pistons.
 
         The kinetic energy is v M v / 2.
         """

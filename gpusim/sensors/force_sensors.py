@@ -15,7 +15,7 @@ def _add(self: ModelBuilder, label: str | None, kind: str, index: int, site: int
 
 @builder_method
 def add_force_sensor(self: ModelBuilder, joint: int, label: str | None = None) -> int:
-    """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent.
+    """Add a force-torque sensor in a joint. The sensor measures the wrench that the child exerts on the parent.
 
     The signals are ``sensor.<label>.force`` (3,), N, and ``sensor.<label>.torque`` (3,), N m. Force and torque are
     vectors in the joint frame on the parent. The torque is about the origin of the joint frame. The signals are mean

@@ -66,7 +66,7 @@ def add_ray_sensor(
 
 
 def _names(element: str, groups: Any) -> tuple[str, ...] | None:
-    """Check a list of group names and return it as a tuple."""
+    """Check a list of group names, and return the names as a tuple."""
     if groups is None:
         return None
     listed = isinstance(groups, Sequence) and not isinstance(groups, str) and len(groups) > 0

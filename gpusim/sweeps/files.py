@@ -87,7 +87,7 @@ class SweepFiles:
 
         Write the final file, or return a table if there is no path.
 
-        Values of signals that a model lacks are null.
+        If the model of a point lacks a signal, the table contains null.
         """
         import pyarrow as pa
         from pyarrow import parquet

@@ -71,8 +71,8 @@ def fit(
     """Find the parameter values for which a model best reproduces a recorded trace.
 
     scipy's ``least_squares`` finds a local minimum within the bounds. Each simulation also computes the Jacobian by
-    central differences in additional worlds, also for motions with contacts. The step of the differences is 1e-4 of the
-    range of a parameter.
+    central differences in additional worlds. This also works for motions with contacts. The step of the differences is
+    1e-4 of the range of a parameter.
 
     Args:
         model: model in the state at the start of the trace.
@@ -244,7 +244,7 @@ class _Search:
         return self._last[1]
 
     def jacobian(self, point: Array) -> Array:
-        """Return the derivatives of the weighted residuals with respect to the scaled parameters ``point``."""
+        """Return the derivatives of the weighted residuals with respect to the scaled parameters, at ``point``."""
         self._evaluate(point)
         return self._last[2]
 

@@ -26,7 +26,7 @@ class Span(tuple[float, float]):
 
 
 def parse_values(name: str, text: str) -> Sequence[Any]:
-    """Parse ``LO:HI:N`` (N evenly spaced numbers), ``A,B,C`` (numbers, or texts) or ``LO:HI`` (a Span).
+    """Parse ``LO:HI:N`` (N evenly spaced numbers), ``A,B,C`` (list of numbers or texts) or ``LO:HI`` (a Span).
 
     Raises:
         ModelError: the text has another form, or N is too large.

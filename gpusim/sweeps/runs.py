@@ -142,7 +142,7 @@ def _warnings_of(points: Sequence[Point]) -> Iterator[None]:
 
 
 def grouped(build: Build, points: Sequence[Point], max_points: int) -> tuple[list[list[int]], str]:
-    """Group points that can run in one simulation, at most ``max_points`` each. Also return a digest of all models.
+    """Return groups of at most ``max_points`` points that can run in one simulation, and a digest of all models.
 
     Raises:
         ModelError: the scene of a point cannot be built.

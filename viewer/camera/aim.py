@@ -54,7 +54,7 @@ def aimed(stage: Stage, poses: Poses, camera: PinholeCamera | Camera | str, aspe
 
 
 def home_camera(camera: PinholeCamera | Camera | str | None, num_worlds: int) -> PinholeCamera | Camera | str:
-    """Return the initial camera: the requested camera, or the name of a view of everything.
+    """Return the initial camera: the requested camera, or the name of a view that shows everything.
 
     Args:
         camera: requested camera, or None for a view of everything. A view of everything replaces a scene's Camera if
@@ -75,7 +75,7 @@ def above_ground(
         stage: stage with all drawn objects.
         poses: current poses.
         camera: camera that follows a body, in its current pose.
-        before: camera at the start of following. The result may be as low as ``before``.
+        before: camera at the time when it started to follow the body. The returned camera may be as low as ``before``.
     """
     eye = np.array(camera.position)
     for ground in stage.grounds:

@@ -39,7 +39,7 @@ class PinholeCamera:
     Attributes:
         position: position of the eye in the world frame (m).
         target: point at the center of the picture, in the world frame (m).
-        up: upward direction in the picture. A direction parallel to the view axis is replaced.
+        up: upward direction in the picture. If ``up`` is parallel to the view axis, the camera uses another direction.
         field_of_view: vertical field of view, from the lower to the upper edge (rad).
 
     Raises:

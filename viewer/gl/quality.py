@@ -22,11 +22,9 @@ class Quality:
         shadow_radius: width of soft shadow edges, texels.
         shade_spokes: number of sample directions for the soft shade below bodies.
         fine_shine: True if surfaces mirror the sky.
-        triangles: approximate maximum number of triangles per frame. To stay below, round shapes get fewer segments in
-            large scenes.
+        triangles: approximate maximum number of triangles per frame. In large scenes, round shapes get fewer segments.
         segments: maximum number of segments of a circle.
-        smoothed: maximum number of instances in a scene with ``samples`` samples per pixel. Larger scenes have one
-            sample per pixel.
+        smoothed: maximum number of instances for which edges are smooth. Larger scenes have one sample per pixel.
     """
 
     name: str

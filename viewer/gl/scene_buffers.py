@@ -128,7 +128,7 @@ class SceneBuffers:
         self._draw_batches(range(len(self._batches)))
 
     def draw_plain(self) -> None:
-        """Draw the instances that have neither a texture nor vertex colors."""
+        """Draw the instances without textures and vertex colors."""
         self._draw_batches(self._plain)
 
     def draw_dressed(self, program: Program) -> None:

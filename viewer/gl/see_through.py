@@ -16,7 +16,7 @@ _HIDDEN_FRACTION = 0.04
 
 
 class SeeThrough:
-    """Detector of world shapes that hide bodies, except planes, height fields and triangle meshes."""
+    """Detector of world shapes that hide bodies. It ignores planes, height fields and triangle meshes."""
 
     def __init__(self, stage: Stage) -> None:
         # For height fields and triangle meshes, bounding boxes are too inaccurate.
@@ -36,7 +36,7 @@ class SeeThrough:
         self._starts = np.flatnonzero(np.diff(stage.world[self._bodies], prepend=-1))
 
     def hiding(self, transforms: Array, eye: Array) -> Array:
-        """Return the indices of instances that hide more than 4 % of one world's bodies from the eye.
+        """Return the indices of instances. Each instance hides more than 4 % of the bodies of one world from the eye.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.

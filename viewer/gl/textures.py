@@ -19,7 +19,7 @@ SURFACE_UNIT, CUBE_UNIT = 2, 3
 
 
 def textures_of(stage: Stage) -> SurfaceTextures | None:
-    """Return the textures of a stage, or None if the stage has neither textures nor vertex colors."""
+    """Return the textures of a stage, or None for a stage without textures and vertex colors."""
     found = [*(ground.texture for ground in stage.grounds), *(batch.mesh.texture for batch in stage.batches)]
     needed = any(found) or any(batch.mesh.dressed for batch in stage.batches)
     return SurfaceTextures(texture for texture in found if texture is not None) if needed else None

@@ -42,7 +42,7 @@ class Drive:
         self._pressed = False
 
     def disarm(self) -> None:
-        """Ignore the binding until the user releases its keys and sticks, for example after an emergency stop."""
+        """Ignore keys and sticks of the binding until the user releases them, for example after an emergency stop."""
         self._armed = False
         self._output = 0.0
 

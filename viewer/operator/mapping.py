@@ -29,8 +29,8 @@ class Binding:
 
     Attributes:
         command: name of the input, or a pattern for several inputs, for example "*_brake".
-        keys: two keys, or one key for a switch. The first key acts like the stick to the left or back, and the second
-            key like the stick to the right or forward.
+        keys: two keys, or one key for a switch. The first key acts like a stick deflection to the left or back. The
+            second key acts like a deflection to the right or forward.
         axis: axis of the gamepad, for example "left_x".
         button: gamepad button that toggles a switch.
         mode: "spring", "rate" or "switch". With "spring", the deflection sets the value, and a release resets the

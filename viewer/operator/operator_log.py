@@ -103,7 +103,7 @@ class LogPlayer:
         return min((step for step in self._steps if step > self.step), default=self.step + 1) - self.step
 
     def due_stop(self) -> bool | None:
-        """Return True if the emergency stop starts before the next step, False if it ends, and None otherwise."""
+        """Return True if the emergency stop starts before the next step, False if the stop ends, and None otherwise."""
         return self._recording.stops.get(self.step)
 
     def due(self) -> dict[str, Value | None]:

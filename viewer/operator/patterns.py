@@ -127,7 +127,7 @@ def _unused_parts(bindings: Iterable[Binding], taken: Sequence[Binding]) -> list
 
 
 def _ready_made(inputs: Mapping[str, Input], wish: str) -> InputMapping:
-    """Return the mapping for the pattern ``wish``, or for "auto", a pattern that fits the model's commands."""
+    """Return the mapping for the pattern ``wish``. If ``wish`` is "auto", select a pattern by the model's commands."""
     functions = find_functions(inputs)
     if wish in PATTERNS:
         if missing := [name for name in NEEDED if name not in functions]:

@@ -72,14 +72,14 @@ class Frame:
 
     @cached_property
     def coms(self) -> Array:
-        """Drawn positions of the centers of mass (worlds, bodies + 1, 3), m.
+        """Centers of mass (worlds, bodies + 1, 3), m, with the grid offset of each world in the picture.
 
         The last entry is the world's origin.
         """
         return np.asarray(self.poses.position + self.stage.offsets[:, None])
 
     def world_points(self, body: Array, point: Array) -> Array:
-        """Return the drawn positions (worlds, n, 3), m, of points that are fixed to bodies.
+        """Return the positions (worlds, n, 3), m, of points on bodies, with the grid offset of each world.
 
         Args:
             body: (n,) indices of the bodies, -1 for the world.

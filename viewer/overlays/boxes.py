@@ -48,7 +48,7 @@ def box_edges(lower: Array, upper: Array) -> tuple[Array, Array]:
 
 @register
 class BoxesOverlay(Overlay):
-    """World-aligned bounding boxes of all shapes except planes."""
+    """World-aligned bounding boxes of all shapes. Planes have no box."""
 
     name: ClassVar[str] = "boxes"
     key: ClassVar[str] = "b"

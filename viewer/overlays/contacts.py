@@ -47,7 +47,7 @@ def arrow_lengths(force: Array, weight: float, size: float) -> Array:
 def forces_on_moving_body(contacts: Contacts, dynamic: Array, up: Array) -> Array:
     """Return the forces (n, 3) on the moving body (N).
 
-    If both bodies move, return the force on the body that is pushed up.
+    If both bodies move, return the force on the body that the contact pushes up.
     """
     moves_a = (contacts.body_a != WORLD) & dynamic[contacts.body_a]
     moves_b = (contacts.body_b != WORLD) & dynamic[contacts.body_b]

@@ -1,4 +1,4 @@
-"""Overlay of the joint frames in both bodies, and of the axes of motion."""
+"""Overlay of joint frames on parent and child body, and of the axes of motion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ARROW_LENGTH = 1.6
 
 
 class JointArrays:
-    """Frames and axes of all joints of a model except free joints.
+    """Frames and axes of all joints of a model. Free joints are omitted.
 
     Positions are relative to the centers of mass, in body axes.
 
@@ -36,7 +36,7 @@ class JointArrays:
         axes: (2, n, 3, 3) columns are the frames' x, y and z axes.
         move_body, move_point, move_direction: body (m,), point (m, 3) and direction (m, 3) of the m axes of motion.
         move_slides: (m,) True for translation, False for rotation.
-        lines: (k,) indices of the distance joints.
+        lines: indices of the distance joints.
         count: number n of joints.
     """
 
@@ -81,7 +81,7 @@ def joint_arrays(stage: Stage) -> JointArrays:
 class JointsOverlay(Overlay):
     """Joint frames.
 
-    Opaque arrows are the frame in the child, and faint lines are the frame in the parent.
+    Opaque arrows show the joint frame on the child. Faint lines show the joint frame on the parent.
 
     For hinges and ball joints, the distance between the origins of both frames is the joint error.
     """
@@ -91,7 +91,7 @@ class JointsOverlay(Overlay):
     description: ClassVar[str] = "joint frames (x red, y green, z blue) and the axes of motion"
 
     def draw(self, frame: Frame, canvas: Canvas) -> None:
-        """Draw joint frames and axes. The lengths in m are the same in all pictures of a scene."""
+        """Draw joint frames and axes. All pictures of a scene use equal arrow lengths (m)."""
         joints = joint_arrays(frame.stage)
         size = _SIZE * frame.stage.home.radius / max(1.0, np.sqrt(frame.num_worlds))
         origins = [frame.world_points(joints.body[side], joints.point[side]) for side in (0, 1)]

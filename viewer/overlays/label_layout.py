@@ -27,7 +27,7 @@ def arrange_boxes(anchors: Array, sizes: Array, width: int, height: int, taken: 
         taken: areas that labels must not cover.
 
     Returns:
-        One box for each label, without overlaps. The box is None if there is no free space near the point.
+        One box for each label, without overlaps. A label without free space near its point has None instead of a box.
     """
     occupied = _OccupiedCells()
     for box in taken:

@@ -25,7 +25,7 @@ _TALL = 4.6
 
 
 def bar_fill(pressure: float, tank: float, supply: float) -> float:
-    """Return the filled fraction of a bar, which is 0 at min(tank pressure, 0) and 1 at supply pressure."""
+    """Return the filled fraction of a bar: 0 at min(tank pressure, 0), and 1 at the supply pressure."""
     low = min(tank, 0.0)
     return float(np.clip((pressure - low) / max(supply - low, 1e-300), 0.0, 1.0))
 
@@ -68,7 +68,7 @@ def _has_chambers(actuator: ActuatorSpec) -> bool:
 
 
 def _middles(frame: Frame, actuator: ActuatorSpec) -> Array:
-    """Return the drawn position of a cylinder's center in each drawn world, (worlds, 3), m."""
+    """Return the center of a cylinder in each drawn world, (worlds, 3), m, with the grid offset of the world."""
     p = actuator.params
     body = np.array([int(p["body_a"]), int(p["body_b"])])
     point = np.stack([p["point_a"] - com_of(frame.model, body[0]), p["point_b"] - com_of(frame.model, body[1])])

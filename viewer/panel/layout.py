@@ -16,11 +16,11 @@ class Layout:
 
     Attributes:
         left: column with buttons, commands and lists.
-        right: column with scopes (width 0 without scopes).
+        right: column with scopes. Without scopes, the width is 0.
         bar: status line at the bottom.
-        timeline: timeline of a recording, above the status line (height 0 for a simulation).
+        timeline: timeline of a recording, above the status line. For a simulation, the height is 0.
         scene: remaining area in the center.
-        diagram: area below the scene (height 0 for a closed diagram).
+        diagram: area of the block diagram below the scene. For a closed diagram, the height is 0.
     """
 
     left: Box
@@ -34,7 +34,7 @@ class Layout:
 def lay_out(
     width: float, height: float, column: float, bar: float, scopes: bool, timeline: float = 0.0, diagram: bool = False
 ) -> Layout:
-    """Return the layout of a window. ``timeline`` and ``bar`` are the heights of both lines at the bottom.
+    """Return the layout of a window. ``timeline`` and ``bar`` are the heights of the timeline and of the status line.
 
     If ``scopes`` or ``diagram`` is true, the layout has space for scopes or a diagram.
     """

@@ -17,7 +17,7 @@ _MIN_HEIGHT, _MAX_HEIGHT = 2.4, 7.0
 
 
 def draw(history: History, world: str = "") -> None:
-    """Draw all scopes in one column that fills the available height.
+    """Draw all scopes in one column. The column fills the available height.
 
     Args:
         history: the samples.

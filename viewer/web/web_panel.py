@@ -59,7 +59,7 @@ class WebPanel:
     # Elements. If an event has no client, the server has changed the element, not a user.
 
     def _on(self, handle: Any, action: Callable[[Any], None]) -> Any:
-        """Call ``action`` with the new value of a control when a browser changes or clicks it."""
+        """Call ``action`` with the new value of a control when a browser changes or clicks the control."""
 
         def changed(event: Any) -> None:
             if event.client is not None:

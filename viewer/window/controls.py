@@ -234,7 +234,7 @@ class Controls:
             self.pull.target = self.sight.on_plane(self._x, self._y, self._pulled.point) - offset
 
     def pull_ends(self) -> tuple[Array, Array] | None:
-        """Return the drawn positions (m) of the spring's ends: the grabbed point, and the target at the cursor."""
+        """Return the grabbed point and the spring's target at the cursor (m), with the grid offset of the world."""
         if self.pull is None or self._pulled is None:
             return None
         offset = self.sight.stage.offsets[self._pulled.world]

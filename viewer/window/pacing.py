@@ -37,7 +37,7 @@ class Jitter:
 class Pacer:
     """Frame timer with deadlines at ``start + k * period`` for integer k. Timing errors do not accumulate.
 
-    If frames take longer than the period, the pacer uses only every second, third, ... deadline.
+    If frames take longer than the period, the pacer skips deadlines regularly, for example every second deadline.
 
     Args:
         rate: deadlines per second.
@@ -91,7 +91,7 @@ class Pacer:
         return deadline
 
     def _adapt(self, busy: float) -> None:
-        """Update :attr:`every`, so that drawing a frame takes less than ``every`` periods."""
+        """Adapt :attr:`every`, the number of periods per frame, to the durations ``busy`` of recent frames."""
         self._busy.append(busy)
         load = median(self._busy) / self.period  # the median ignores a single slow frame
         needed = min(math.ceil(load / 0.98), _SLOWEST)

@@ -44,7 +44,7 @@ class Picker:
         self._see_through = SeeThrough(stage)
 
     def pick(self, transforms: Array, poses: Poses, eye: Array, ray: Array) -> Hit | None:
-        """Return the first hit of a ray, or None if it hits nothing or another object than a body first.
+        """Return the first hit of a ray. Return None if the ray hits nothing, or first hits another object than a body.
 
         Args:
             transforms: (instances, 3, 4) transforms of the instances in this frame.
@@ -57,7 +57,7 @@ class Picker:
         return None if hit is None or hit.body == WORLD else hit
 
     def _instance(self, transforms: Array, eye: Array, ray: Array) -> Hit | None:
-        """Return the nearest hit of the ray on the instances, except instances drawn as glass."""
+        """Return the nearest hit of the ray on the instances. Ignore instances drawn as glass."""
         blocking = np.ones(len(self._stage), dtype=bool)
         blocking[self._see_through.hiding(transforms, eye)] = False  # glass
         nearest, hit_instance = np.inf, -1

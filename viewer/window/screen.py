@@ -133,7 +133,7 @@ class Screen:
         return width, height
 
     def zoom(self) -> float:
-        """Return the cursor units per logical pixel of the desktop (1 if the desktop scales windows)."""
+        """Return the number of cursor units per logical pixel. The number is 1 if the desktop scales windows."""
         scale = self.glfw.get_window_content_scale(self.handle)[0]
         pixels = self.pixels()[0] / max(self.size()[0], 1)
         return max(scale / pixels, 1.0) if pixels > 0.0 and scale > 0.0 else 1.0

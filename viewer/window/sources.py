@@ -54,7 +54,7 @@ class Source(Protocol):
         """Advance by ``count`` steps or frames. In a recording, a negative count goes back."""
 
     def jump(self, seconds: float) -> None:
-        """Jump forward (or back, if negative) by ``seconds`` in a recording."""
+        """Jump by ``seconds`` in a recording. Negative values jump back."""
 
     def reset(self) -> None:
         """Reset to the start."""
@@ -136,7 +136,7 @@ class Live:
             recorder.sample(0.0)
 
     def run_to(self, target: float, budget: float, smooth: bool) -> float:
-        """Advance until the time ``target`` is reached or the budget is used up, see :meth:`Source.run_to`."""
+        """Advance to the time ``target``, or until the budget is used up, see :meth:`Source.run_to`."""
         end = self._clock() + budget
         while (remaining := math.ceil((target - self._time) / (dt := self._step_size()) - 1e-6)) > 0:
             self._steps(min(remaining, self._chunk(dt, smooth, end - self._clock())), dt, smooth)
@@ -256,7 +256,7 @@ class Played:
         self.player.go_to_frame(self.player.frame() + count)
 
     def jump(self, seconds: float) -> None:
-        """Jump forward (or back, if negative) by ``seconds``."""
+        """Jump by ``seconds``. Negative values jump back."""
         self.player.time += seconds
 
     def reset(self) -> None:

@@ -85,7 +85,7 @@ class ViewState:
     def next_camera(self) -> str:
         """Change to the next camera of the model.
 
-        The user's camera in its home pose follows after the last camera. Return a message for the user.
+        After the model's last camera, change to the user's camera in its home pose. Return a message for the user.
         """
         cameras = self.stage.model.cameras
         if not cameras:
@@ -112,7 +112,7 @@ class ViewState:
             self.navigator.follow(self.center(self.followed))
 
     def center(self, hit: Hit) -> Array:
-        """Return the drawn position of a body's center of mass (m)."""
+        """Return the center of mass of a body (m), with the grid offset of the world in the picture."""
         return np.asarray(self.poses.position[hit.world, hit.body] + self.stage.offsets[hit.world])
 
     def follow(self, hit: Hit | None) -> None:

@@ -52,7 +52,7 @@ class FrameInfo:
 
 
 class Client(Protocol):
-    """Protocol of an object that draws in the window and gets events first, such as a panel."""
+    """Protocol of an object that draws in the window, such as a panel. Clients get events before the window."""
 
     def event(self, kind: str, *details: Any) -> bool:
         """Handle an event, with the arguments of :data:`screen.Listener`.

@@ -88,7 +88,7 @@ def run(options: RunOptions) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class _Recorders:
-    """Recorders of the output file (``file``) and of the plots (``picture``). Sampling intervals are in steps."""
+    """Recorders of the output file and of the plots (``picture``), with their sampling intervals (steps)."""
 
     file: StreamRecorder | None = None
     file_every: float = 1.0
@@ -161,7 +161,7 @@ def make_simulation(options: RunOptions, config: Any, model: Model) -> Simulatio
 
 
 def _plots(options: RunOptions, scene: Scene, sim: Simulation) -> list[Plot]:
-    """Return the scene's plots."""
+    """Return the plots to draw."""
     patterns = options.signal_patterns()
     if patterns is None:
         if not scene.plots and (options.out is not None or options.plot is not None):

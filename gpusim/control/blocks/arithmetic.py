@@ -221,7 +221,7 @@ class Atan2(Block):
 
 @block("mux")
 class Mux(Counted):
-    """Join the numbers and vectors a, b, c, ... to one vector."""
+    """Join the numbers and vectors a, b, c, ... into one vector."""
 
     count: int = 2
 

@@ -84,7 +84,7 @@ class Integrator(Block):
         return {"out": out}
 
     def update(self, c: Context, inputs: dict[str, Wire]) -> None:
-        """Add the integral of the constant input over one sample period."""
+        """Add the integral over one sample period, with constant input."""
         rate = c.tune("gain", self.gain)
         sums = each(lambda x, u: bounded(c, x + (rate * u) * c.period, self.lower, self.upper),
                     c.memory["out"], inputs["in"])  # fmt: skip
@@ -92,7 +92,7 @@ class Integrator(Block):
 
 
 def linear(c: Context, a: Array, b: Array, given: Wire) -> None:
-    """Store the next state a x + b u for each component u of the wire. Each component has a separate state x."""
+    """Store the next state a x + b u of a filter. Each component u of the input has a separate state x."""
     order = len(a)
     for k, u in enumerate(given):
         x = c.read_state(f"x{k}")

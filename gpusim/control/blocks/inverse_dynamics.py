@@ -31,7 +31,7 @@ Vector = list[Number]
 
 
 class Frame:
-    """Joint frame on the child body, with its motion and the force and moment on it. All vectors are in frame axes."""
+    """Joint frame on the child body: motion, and the force and moment on the frame. Vectors are in frame axes."""
 
     def __init__(self, t: Trace, back: list[Vector], point: Vector, motion: tuple[Vector, Vector, Vector]) -> None:
         self._t, self.back, self.point = t, back, point

@@ -23,7 +23,7 @@ def _rates(kind: Kind) -> dict[str, Kind]:
 
 @block("point_to_point")
 class PointToPoint(Block):
-    """Move from the current position to each new value of ``target`` in ``duration`` seconds, then stop there.
+    """Move from the current position to each new value of ``target`` in ``duration`` seconds, then stop.
 
     The move is a cubic (``order`` 3) or a quintic polynomial (``order`` 5). The quintic polynomial starts with the
     current acceleration and ends with zero acceleration. If the target changes during a move, a new move starts at once

@@ -71,7 +71,7 @@ class Timer(Source):
 
 @block("step")
 class Step(Source):
-    """Step signal: ``before`` until the time ``time`` (s), then ``after``."""
+    """Step signal from ``before`` to ``after`` at the simulated time ``time`` (s)."""
 
     time: NotNegative = 0.0
     before: float = 0.0
@@ -86,9 +86,9 @@ class Step(Source):
 
 @block("ramp")
 class Ramp(Source):
-    """Ramp signal: ``start`` until the time ``time`` (s).
+    """Ramp signal. The value is ``start`` until the simulated time is ``time`` (s).
 
-    Then the value changes by ``slope`` per second, up to ``end``.
+    Then the value changes by ``slope`` per second until it reaches ``end``.
     """
 
     slope: float = 1.0
@@ -177,9 +177,9 @@ class Input(Source):
     increase), or one key for a ``switch`` (0 or 1). ``axis`` names a gamepad axis, or a gamepad button for a switch.
     The default of ``lower`` is -1, or 0 for a switch. The block clips values to the range.
 
-    The deflection is (value - ``default``) / (bound - ``default``), where the bound is ``lower`` or ``upper``.
-    Deflections below ``dead_zone`` count as 0. The block raises the deflection to the power ``curve``, so values above
-    1 reduce small deflections.
+    The deflection is (value - ``default``) / (bound - ``default``). The bound is ``upper`` above ``default``, else
+    ``lower``. Deflections below ``dead_zone`` count as 0. The block raises the deflection to the power ``curve``, so
+    values above 1 reduce small deflections.
     """
 
     default: float = 0.0

@@ -240,8 +240,8 @@ class Python(Block):
     """Python function ``function(time, inputs)``. ``inputs`` is a dict of arrays by input name.
 
     The arrays and the result have the shape (worlds,) for numbers, or (worlds, n) for vectors of length n. The arrays
-    contain only the worlds in which a sample is due. A diagram with a ``python`` block runs on the host. Variables that
-    the function keeps survive a reset of worlds, and files do not store them.
+    contain only the worlds in which a sample is due. A diagram with a ``python`` block runs on the host. A reset does
+    not change internal variables of the function, and files do not contain these variables.
     """
 
     function: Callable[..., Any]

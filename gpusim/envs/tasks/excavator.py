@@ -68,8 +68,8 @@ class Load:
     """State of the bucket and the stones.
 
     Attributes:
-        to_stones: vector from the middle of the bucket to the mean position of all stones except dumped stones
-            (num_envs, 3), m.
+        to_stones: vector (num_envs, 3), m, from the middle of the bucket to the mean position of all stones that are
+            not dumped.
         carried: number of lifted stones in the bucket (num_envs,). A partly lifted stone counts as a fraction.
         dumped: number of stones on the ground next to the trench (num_envs,).
         bucket: middle of the bucket (num_envs, 3), m.

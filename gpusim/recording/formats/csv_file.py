@@ -1,6 +1,6 @@
-"""CSV files: a table with a row for each time and world, and a column for each number.
+"""CSV files: a table with a row for each time and world, and a column for each signal component.
 
-During the recording, the file is NAME.csv.part, which is also a CSV file.
+During the recording, the name is NAME.csv.part. The unfinished file is also a valid CSV file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gpusim.typing import Array
 
 
 class CsvWriter(Writer):
-    """Writer of CSV files. Each number has enough digits for its exact value."""
+    """Writer of CSV files. The numbers have enough digits to restore the exact values."""
 
     def __init__(self, part: Path | str, layout: Layout, model: Any = None) -> None:
         self._worlds, self._single = layout.worlds, layout.dtype == "float32"

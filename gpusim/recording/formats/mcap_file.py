@@ -182,7 +182,7 @@ def _copy(part: Path, writer: Any) -> None:
 
 
 class Topic:
-    """Signals of one element, encoded as a Protobuf message with fixed byte offsets.
+    """Signals of one model element, encoded as a Protobuf message with fixed byte offsets.
 
     Attributes:
         path: path of the topic, such as ``/joint/rail``.

@@ -1,7 +1,7 @@
 """NPZ files: ``time`` and one array for each signal.
 
-During the recording, the file NAME.npz.part has a line of JSON (the layout), then blocks of samples. Each block has the
-number of samples (int64), the times (float64), and the values of each signal.
+During the recording, the file NAME.npz.part contains one line of JSON (the layout), followed by blocks of samples. Each
+block has the number of samples (int64), the times (float64), and the values of each signal.
 """
 
 from __future__ import annotations

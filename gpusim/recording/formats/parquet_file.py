@@ -1,8 +1,8 @@
-"""Parquet files: a table with a row for each time and world, and a column for each number.
+"""Parquet files: a table with a row for each time and world, and a column for each signal component.
 
-Readers need the end of a Parquet file. Therefore, NAME.parquet.part is a folder with one small Parquet file for each
-block of samples. At the end of the recording, :meth:`ParquetWriter.finish` merges them into one file, with a row group
-for each block.
+An unfinished Parquet file is not readable. During the recording, NAME.parquet.part is a folder with one small Parquet
+file for each block of samples. At the end of the recording, :meth:`ParquetWriter.finish` merges the small files into
+one file, with a row group for each block.
 """
 
 from __future__ import annotations
