@@ -5,12 +5,12 @@
 
 Each scene runs with its own settings on the native backend with one thread:
 
-* with its schedule: real-time factor, maximum joint gap and penetration, and energy balance (gpusim.EnergyAudit) * with
-random commands that jump every 0.5 to 3 s * in many worlds with different commands, compared with separate runs of some
-worlds
+* with its schedule: real-time factor, maximum joint gap and penetration, and energy balance (gpusim.EnergyAudit)
+* with random commands that jump every 0.5 to 3 s
+* in many worlds with different commands, with a comparison of some worlds with runs alone
 
-The script adds the results to the existing JSON file. The exit code is 1 if a world fails, if results are not
-bit-identical, or if the relative error of an energy balance is 1 % or more.
+The script adds the results to the existing JSON file. The exit code is 1 if a world fails, if bits differ, or if the
+relative error of an energy balance is 1 % or more.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Count the instructions and memory accesses of a step on a GPU, from the kernels' PTX.
+"""Count the instructions, memory accesses and executed code of a step on a GPU, from the kernels' PTX.
 
     python ci/ptx/count.py [CASE ...] [--card h200] [--limits] [--functions 20] [--list]
 
 The worlds fill one warp. Each world has as many threads as in a run of 8192 worlds on an H200. The script counts for a
 step of one world:
 
-* PTX instructions of all threads, and of warps. The ratio of both counts is the mean number of active threads per warp.
-* Number of instructions that run at least once. * Requests of warps to global memory, in 128-byte lines and 32-byte
-sectors, and shared memory accesses. * Bytes that a cache (least recently used) of a given size fetches. * Lower bounds
-of the time (ns) on a GPU with 8192 worlds.
+* PTX instructions of all threads, and of warps. The ratio of both counts is the mean number of active threads.
+* Number of instructions that run at least once.
+* Requests of warps to global memory, in 128-byte lines and 32-byte sectors, and shared memory accesses.
+* Bytes that a cache of a given size fetches. The cache replaces the least recently used line.
+* Lower bounds of the time (ns) on a GPU with 8192 worlds.
 
 ``ci/kernel_limits.json`` contains limits for the counts of LIMITED cases. ``--limits`` rewrites the file. The exit code
 is 1 if a count exceeds its limit.
