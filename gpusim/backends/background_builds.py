@@ -61,7 +61,7 @@ def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
 
 
 def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
-    """Run the function ``compiler`` in a separate process. Its arguments must be JSON values.
+    """Run the function ``compiler`` in a separate process. The arguments of ``compiler`` must be JSON values.
 
     Raises:
         CompileError: the function raised a CompileError, or the process failed.

@@ -72,8 +72,8 @@ def eliminate(
 
         A' p + J w = r,   J^T p - M w = 0
 
-    J contains the Jacobians of the constraints for the hub. M is the mass matrix of the hub. A' contains no products
-    over the hub, so the constraints on a hub are not neighbors in A'.
+    J contains the Jacobians of the constraints for the hub. M is the mass matrix of the hub. A' excludes the coupling
+    of constraints through the hub, so the constraints on a hub are not neighbors in A'.
 
     Args:
         bodies: bodies of each constraint, (constraints, slots).
@@ -210,7 +210,7 @@ def _products(
 
 
 def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
-    """Split operations into rounds. In each round, every operation has another target (first entry).
+    """Split operations into rounds. In each round, every operation has a different target (first entry).
 
     Operations on the same target keep their order.
     """

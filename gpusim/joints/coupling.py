@@ -131,7 +131,8 @@ def add_linear_coupling(
     The force on each coordinate is proportional to its factor. The coupling does no work.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). A tendon in this list stands for its own terms.
+        terms: list of (joint, factor) or (joint, axis, factor). The coupling replaces a tendon in this list by the
+            terms of the tendon.
         offset: value of the sum (m or rad). Default: value in the starting pose.
         label: unique name.
 

@@ -53,7 +53,7 @@ class WrappedRope(JointType):
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with body indices and world points of the builder that includes this builder."""
+        """Return the parameters with new body indices and world points, after another builder has included this one."""
         return params | {"path": params["path"].moved(first_body, parent, pose)}
 
 

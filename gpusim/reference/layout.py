@@ -87,7 +87,7 @@ class Layout:
         return np.asarray(total)
 
     def sum_sides(self, sides: Array) -> Array:
-        """Sum values (worlds, sides + 1, k) over the sides of each body. Return (worlds, bodies, k)."""
+        """Sum k values per side, (worlds, sides + 1, k), over the sides of each body. Return (worlds, bodies, k)."""
         table = self.topology.body_sides
         if table.shape[1] == 0:
             return np.zeros((sides.shape[0], table.shape[0], *sides.shape[2:]), sides.dtype)

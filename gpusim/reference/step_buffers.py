@@ -190,7 +190,7 @@ class StepBuffers:
         return mean
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the linear laws ``P - D u`` of an actuator group. A later call replaces these laws."""
+        """Set the linear laws ``impulse - slope * velocity`` of an actuator group. A later call replaces these laws."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
@@ -206,7 +206,7 @@ class StepBuffers:
         self.law.clamped[group.type.name] = (group, group.clamp_index, values)
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Set the law ``P - D u`` of an actuator that couples n axes. P is (num_worlds, n), D is (num_worlds, n, n).
+        """Set the law ``impulse - slope @ velocity`` of an actuator that couples several axes.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``coupled``.

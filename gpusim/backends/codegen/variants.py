@@ -206,7 +206,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return a build in two parts to link: narrow phase and all other code. Return None without a narrow phase."""
+    """Split a build into two parts to link: narrow phase and all other code. Return None without a narrow phase."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None

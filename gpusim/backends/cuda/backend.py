@@ -352,12 +352,12 @@ class CudaBackend(KernelBackend):
         return self.fill_work(h)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of the last stage forward, or None if the model has no pair capacity."""
+        """Return the contacts of the last stage forward, or None if the capacity of the pair buffer is 0."""
         self._ensure_forward(self._forward_contacts_h)
         return super().forward_contacts()
 
     def invalidate(self, initial: bool = False) -> None:
-        """Invalidate the results of stage forward, and with ``initial`` also the copy of the reset state."""
+        """Invalidate the results of stage forward. With ``initial``, also invalidate the copy of the reset state."""
         if initial:
             self._initial_arguments = None
         self._forward_h, self._posed = 0.0, False
@@ -380,7 +380,7 @@ class CudaBackend(KernelBackend):
         return np.ascontiguousarray(own).view(field.dtype).reshape(self.num_worlds, *field.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return a device array for signals, and a function that launches the kernels that fill it."""
+        """Return a device array for signals, and a function that fills the array with kernels."""
         launch = ObserverLaunch(self, entries, width, array)
         return launch.out, launch
 

@@ -35,7 +35,7 @@ def way_of_building() -> str:
     """Return the value of ``$GPUSIM_CUDA_BUILD``: "auto" (default), "full" (wait for full builds) or "quick".
 
     Raises:
-        ModelError: the variable has another value.
+        ModelError: the value of the variable is unknown.
     """
     way = os.environ.get(ENVIRONMENT) or "auto"
     if way not in WAYS:
@@ -59,7 +59,7 @@ class _Job:
 class _Order:
     """Build with the compilations that it needs.
 
-    A build in the cache needs none. A linked build needs one per part. Any other build needs one.
+    A cached build needs no compilation. A linked build needs one for each part. Any other build needs one.
     """
 
     variant: Variant
@@ -87,7 +87,7 @@ class CudaBuilds:
         self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
-        """Return the CuPy module of a build. If this is a quick build, also start its full build in the background.
+        """Return the CuPy module of a build. If this is a quick build, also start the full build in the background.
 
         Raises:
             CompileError: a source has an error.

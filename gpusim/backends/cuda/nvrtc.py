@@ -26,7 +26,7 @@ _COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log contains the errors
 
 
 class NvrtcMissingError(CompileError):
-    """Error if NVRTC, or its requested version, is not installed."""
+    """Error if NVRTC or the requested version of NVRTC is not installed."""
 
 
 class Compiled(NamedTuple):

@@ -205,7 +205,7 @@ class NativeBackend(KernelBackend):
         return run
 
     def _end_run(self, spent: float) -> bool:
-        """End a run that took ``spent`` seconds: look for specialized kernels. Return True if a world failed."""
+        """Look for specialized kernels after a run that took ``spent`` seconds. Return True if a world failed."""
         if self._specialization is not None:
             self._specialize(self._specialization, spent)
         return self.newly("failed")

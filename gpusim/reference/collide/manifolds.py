@@ -84,7 +84,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return for each edge of the polygon: its start point, its outward normal and its index.
+    """Return the start point, the outward normal and the index of each edge of the polygon.
 
     A polygon with two corners is a line segment. Its two normals point along the segment.
     """
@@ -169,7 +169,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 
 
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
-    """Return the overlap's corners with gaps up to ``limit``: positions (n, 2), gaps (n,) and feature numbers."""
+    """Return the n contact points with gaps up to ``limit``: positions (n, 2), gaps (n,) and feature numbers."""
     slack = SLACK * pair.extent
     (p, loop_a), (q, loop_b) = _facing(pair, found, 0), _facing(pair, found, 1)
     nearest = found.axes @ (0.5 * (found.on_a + found.on_b) - pair.a.center)

@@ -1,8 +1,8 @@
 """Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
-The coloring is greedy and handles the manifolds in a pseudorandom order. Each manifold takes the lowest color that
-neither of its bodies uses yet. If its bodies already use all colors, the manifold joins the overflow (manifolds without
-a color). The solver splits the mass of a body over its overflow manifolds.
+The coloring is greedy and handles the manifolds in a pseudorandom order. Each manifold takes the lowest color that its
+two bodies do not use yet. If its bodies already use all colors, the manifold joins the overflow (manifolds without a
+color). The solver splits the mass of a body over its overflow manifolds.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield groups of manifolds, as a list and indices in this list. A group has at most one manifold per world."""
+    """Yield groups with at most one manifold per world. A group is a list of manifolds and indices in this list."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -103,7 +103,7 @@ def at_once(w: StepBuffers) -> Array:
 class Space:
     """Unknowns of K worlds, with N unknowns per world.
 
-    A world with fewer unknowns has entries of kind NONE at the end.
+    If a world has fewer unknowns, its last entries have the kind NONE.
     """
 
     world: Array
@@ -165,7 +165,7 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
 
 
 def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
-    """Return groups of unknowns: manifolds, indices of the unknowns, axis of the frame, point (-1 for torques)."""
+    """Return groups of unknowns. A group has manifolds, unknown indices, frame axis and point (-1 for torques)."""
     out = []
     for k in range(POINTS):
         rows = np.flatnonzero(m.points > k)
@@ -206,7 +206,7 @@ def _enter(s: Space, m: Manifolds, slot: Array, first: Array, twist: Array) -> N
 
 
 def _find_response(w: StepBuffers, s: Space) -> None:
-    """Compute the response matrix: the velocity along each unknown impulse per unit of each unknown impulse."""
+    """Compute the response matrices. Entry (i, j) is the velocity along impulse i per unit of impulse j."""
     count = s.kind.shape[1]
     owner = np.full(s.kind.shape, -1)
     for n, (part, rows, slot) in enumerate(s.parts):
@@ -235,7 +235,7 @@ def _find_response(w: StepBuffers, s: Space) -> None:
 
 
 def _scale_torques(s: Space) -> None:
-    """Set ``scale`` of each torque to 1 / response. Both tangents use the larger response of the two."""
+    """Set ``scale`` of each torque to 1 / response. Both tangents use the larger of their two responses."""
     torque = (s.wrench[..., :3] == 0.0).all(axis=2) & (s.kind != NONE)
     diagonal = np.arange(s.kind.shape[1])
     diagonal_response = s.response[:, diagonal, diagonal]
@@ -362,7 +362,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, active: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply the Newton step, halved until the error decreases. Return a mask of the worlds with a decrease, (K,)."""
+    """Halve the Newton step until the error decreases, and apply it. Return a mask of the worlds with success, (K,)."""
     better, fraction = np.zeros_like(active), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * fraction, s.velocity - moved * fraction

@@ -124,7 +124,7 @@ class AxisLaw:
 
 
 def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
-    """Return the dry friction impulse of each axis row. It is 0 at a position limit.
+    """Return the dry friction impulse of each axis row. The impulse is 0 at a position limit.
 
     Args:
         law: impulse-velocity laws.

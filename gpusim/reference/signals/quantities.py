@@ -1,8 +1,8 @@
 """Quantities: the signals that backends compute from a state. Each quantity has a NumPy function and a C++ function.
 
-``Quantity.device`` is the body of the C++ function. The C++ function has the arguments ``w`` (world), ``i`` (index of
-an element) and ``out`` (result). The methods of ``w`` return parameters, tables and the stored state (model/fields.py
-lists their names). The body can also call the functions of cuda_kernels/signals/observe.cuh.
+``Quantity.device`` is the function body in C++. The C++ function has the arguments ``w`` (world), ``i`` (index of an
+element) and ``out`` (result). The methods of ``w`` return parameters, tables and the stored state (model/fields.py
+lists their names). The function body can also call the functions of cuda_kernels/signals/observe.cuh.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ matvec, cross = rotations.matvec, rotations.cross
 
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity of all elements of one family (bodies, sites, ...).
+    """Quantity with one value for each element of a family (bodies, sites, ...).
 
     ``shape`` is the array shape of the value of one element. ``read`` takes the indices of n elements, and returns
     (num_worlds, n, *shape).

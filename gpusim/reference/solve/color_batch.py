@@ -78,7 +78,7 @@ class CoupledRows:
 class AxisStep:
     """Axis rows of n constraints in a batch, with one axis row per constraint.
 
-    ``impulse`` changes the twists of the constraint's bodies by ``motion``, (worlds, n, slots * 6).
+    The impulses ``impulse`` change the twists of the bodies by ``motion``, (worlds, n, slots * 6).
     """
 
     k: Array

@@ -54,7 +54,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def min_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return ``response``, but at least a small fraction of the response ``alone`` without the rigid rows."""
+    """Return ``response``, but at least a small fraction of ``alone`` (the response without the rigid rows)."""
     lower = np.maximum(MIN_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, lower).astype(w.real)
 
