@@ -28,7 +28,7 @@ class BackgroundBuild:
     """Kernel library or cubin that is compiled in the background.
 
     Attributes:
-        path: path of the compiled file. It is None until the file is ready, and stays None after a failure.
+        path: path of the compiled file. The path is None until the file is ready, and stays None after a failure.
         ended: True if the build is ready or has failed.
     """
 

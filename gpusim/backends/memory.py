@@ -109,7 +109,7 @@ class KernelMemory(HostMemory):
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Pass an array to the kernels under a name, and return its address.
 
-        ``worlds`` contains the rows that have changed since the last call with this name.
+        ``worlds`` contains the worlds whose rows have changed since the last call with this name.
         """
         if name not in self._bound or self._bound[name][0] is not array:
             kept = np.ascontiguousarray(array)

@@ -27,7 +27,7 @@ class KernelParameters:
         memory: memory that the kernels read.
         values: parameter arrays of the model by name. Parameter writes change these arrays.
         real: number type of the computations in a substep.
-        arguments: kernel arguments. This class updates addresses and strides in them.
+        arguments: kernel arguments. This class updates the addresses and strides in the arguments.
 
     Attributes:
         derived: values that depend on parameters, by name.

@@ -16,8 +16,8 @@ MIN_CONSTRAINTS = 7
 def find_hubs(moving: Sequence[set[int]], grounded: Sequence[bool]) -> list[int]:
     """Return the hubs of a model: at most one in each group of bodies that joints connect.
 
-    A group has a hub only if the world and kinematic bodies are connected to no other body of the group. Otherwise,
-    pivots could be singular.
+    A group has a hub only if no constraint connects another body of the group to the world or to a kinematic body.
+    Otherwise, pivots could be nearly zero.
 
     Args:
         moving: movable bodies of each constraint.

@@ -1,8 +1,8 @@
 """Latch: a weld that you can attach and detach at run time, for grippers, couplers, magnets and suction cups.
 
-A latch is a joint with six coordinates. When you attach the latch, it locks the current relative pose of its bodies by
-equal limits, ``limit_lower = limit_upper``. With ``rotation=False``, only the three translations get limits. A detached
-latch has no limits.
+A latch is a joint with six coordinates. When you attach the latch, it sets ``limit_lower = limit_upper`` to lock the
+current relative pose of its bodies. With ``rotation=False``, only the three translations get limits. A detached latch
+has no limits.
 """
 
 from __future__ import annotations

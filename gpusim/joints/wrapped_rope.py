@@ -114,7 +114,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two different bodies out of the bodies with the end points and the surface."""
+    """Return two different bodies from the bodies of the end points and of the surface."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (

@@ -234,7 +234,8 @@ class CudaBackend(KernelBackend):
     def run(self, n: int, dt: float) -> bool:
         """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream. Do not wait for the device.
 
-        The host may notice a failed world only in a later call. To wait for the device, call :meth:`read_health`.
+        This call may not report a new failed world yet. A later call reports this world. To wait for the device, call
+        :meth:`read_health`.
 
         Returns:
             True if the host knows of more failed worlds than in the previous call.

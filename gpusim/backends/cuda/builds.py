@@ -1,9 +1,9 @@
 """Builds of the CUDA backend. A simulation starts with a quick build, and compiles a full build in the background.
 
 With full optimization, ptxas takes half a minute for the contact code of all shape kinds. A quick build takes seconds,
-and its results are bit-identical. The backend links a quick build from parts, so that ptxas compiles each function
-once. If the driver cannot link the parts, ptxas uses a lower optimization level. Meanwhile, a separate process compiles
-the full build (background_builds.py). When the full build is ready, the simulation switches to it between two runs.
+and gives bit-identical results. The backend links a quick build from parts, so that ptxas compiles each function once.
+If the driver cannot link the parts, ptxas uses a lower optimization level. Meanwhile, a separate process compiles the
+full build (background_builds.py). When the full build is ready, the simulation switches to it between two runs.
 
 A quick build works for many models. With many worlds, the full build is specialized for the sizes of the model
 (``Variant.full``). Until the full build is ready, the backend uses a general full build from the cache, if one exists.

@@ -148,7 +148,7 @@ def spanning(points: Array, gap: Array) -> Array:
 
 
 def _heights(corners: Array, at: Array) -> Array:
-    """Fit a plane to n corners (n, 3), and return its heights at k positions ``at`` (k, 2)."""
+    """Fit a plane to n corners (n, 3), and return the heights of the plane at k positions ``at`` (k, 2)."""
     middle = corners.mean(axis=0)
     spread = corners - middle
     slope = np.linalg.lstsq(spread[:, :2], spread[:, 2], rcond=1e-9)[0]

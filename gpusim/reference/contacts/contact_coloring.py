@@ -16,7 +16,7 @@ NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: StepBuffers) -> None:
-    """Color the manifolds of all worlds, and list the manifolds of each color and the overflow of each body."""
+    """Color the manifolds of all worlds. List the manifolds of each color, and the overflow manifolds of each body."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     articulated = shapes.articulated & (w.config.direct)

@@ -10,7 +10,7 @@ the solver replaces I by
 The solver uses I_eff for a body if g > 0.3 and at least two constraints pull on the body. F comes from the impulses of
 the last substep.
 
-s increases continuously from zero. K increases immediately, but decreases gradually over several steps.
+K increases immediately, but decreases gradually over several steps.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return the acceleration of sites at t minus gravity, in the frame of each site."""
+    """Return the acceleration of each site minus gravity, in the frame of the site."""
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
     new = np.concatenate([s["linear_velocity"][:, body], s["angular_momentum"][:, body]], axis=-1).astype(float)

@@ -1,7 +1,7 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations.
 
 A write first sets the poses of bodies, then joint coordinates (from parent to child), velocities of bodies, and joint
-rates. The NumPy backend executes the operations with :func:`run`, and the kernels with cuda_kernels/signals/writes.cuh.
+rates. The NumPy backend executes the operations with :func:`run`. The kernels use cuda_kernels/signals/writes.cuh.
 
 Users write values at the time t, but the state stores velocities half a step before t. The first operations of a write
 therefore advance the velocities of the affected bodies to t. The last operations convert them back to the half step.
@@ -206,7 +206,7 @@ def _subtree(model: Model, children_of: dict[int, list[tuple[int, int]]], joint:
 
 
 def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> None:
-    """Execute operations in n chosen ``worlds`` (n,). The values to write are (n, columns)."""
+    """Execute operations in n chosen ``worlds`` (n,). ``values`` is (n, columns)."""
     writer = _Writer(now, values, worlds)
     for code, i, j, column in operations.tolist():
         getattr(writer, OPERATIONS[code].lower())(i, j, column)
@@ -300,7 +300,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return the acceleration due to gravity and applied force, and the applied torque, of body i, (n, 6)."""
+        """Return the acceleration of body i due to gravity and applied force, and the applied torque, (n, 6)."""
         p = self.now.parameters
         applied = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))

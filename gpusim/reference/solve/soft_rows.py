@@ -7,7 +7,7 @@ errors by the factor
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
 If the factor exceeds COUPLING_LIMIT, both axis rows join the block of the rigid rows. The solver then inverts J M^-1
-J^T + gamma of this whole block. It uses the linear laws of the joined rows.
+J^T + gamma of this whole block.
 """
 
 from __future__ import annotations
