@@ -88,7 +88,7 @@ SIZES = (
 
 
 def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[dict[str, Array], dict[str, int]]:
-    """Return the tables of a model (see TABLE_TYPES) and its sizes (see SIZES), by name."""
+    """Return a dict of the tables of a model (see TABLE_TYPES), and a dict of the model sizes (see SIZES)."""
     t, layout = model.topology, Layout(model.topology)
     direct, swept = config.direct, int(t.swept.sum())
     colored = bool(swept) or not direct
@@ -178,7 +178,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Return the number of body slots that each constraint uses (at least 2), (constraints,)."""
+    """Return the number of bodies on which each constraint acts (at least 2), (constraints,)."""
     numbers = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, numbers, 2), axis=1, initial=2))
 

@@ -211,7 +211,7 @@ class ContactLaw:
                     raise validate.fail("ContactLaw", f"{choice.name!r} needs {name}", f"give {name} ({choice.doc})")
 
     def numbers(self) -> tuple[int | float, ...]:
-        """Return the values of NUMBERS for the kernels: first the number of each choice, then the parameters.
+        """Return the values of NUMBERS for the kernels: first the number of each chosen law, then the parameters.
 
         Parameters that are not given are 0.0, and factors of the friction ellipse are 1.0.
         """

@@ -126,7 +126,7 @@ def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple
 
 
 def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
-    """Check a sphere or cylinder, and return it with checked values.
+    """Check the sphere or cylinder of a rope, and return a checked copy.
 
     Raises:
         ModelError: ``wrap`` is not a Wrap, or has an invalid value. The message contains ``element``.

@@ -53,7 +53,7 @@ class Model(Elements):
     def digest(self) -> dict[str, str]:
         """Return the digests of all parts of the model that affect simulation steps.
 
-        A saved state identifies its model by these digests.
+        Saved states contain these digests to identify the model.
         """
         return model_digest(self, self.parameters["gravity"])
 

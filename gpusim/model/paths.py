@@ -84,7 +84,7 @@ def max_path_pivots(paths: Paths, contact: ContactTopology, capacity: int) -> in
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Return the sizes of the arrays for contacts on bodies with joints, by name.
+    """Return a dict of the sizes of the arrays for contacts on bodies with joints.
 
     ``contacts`` is the result of :meth:`ContactTopology.sizes`.
     """

@@ -137,7 +137,7 @@ class NativeBackend(KernelBackend):
             self._ensure_memory(self.team * self._library.group_bytes(self._address))
 
     def lanes(self) -> int:
-        """Return how many contact manifolds memory interleaves: the SIMD vector length, or 1 for small worlds."""
+        """Return how many contact manifolds are interleaved in memory: SIMD vector length, or 1 for small worlds."""
         return 1 if self.sizes["pairs"] < MIN_WIDE else vector_bytes() // self.real.itemsize
 
     @property

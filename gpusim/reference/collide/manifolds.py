@@ -64,7 +64,7 @@ def mixed(*numbers: int) -> int:
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
     """Clip a polygon by a line, and return the part on the inner side.
 
-    The line goes through x. Its unit normal ``outward`` points away from the inner side.
+    The line goes through x. The unit normal ``outward`` of the line points away from the inner side.
     """
     level = (loop.corner - x) @ outward
     corners, edges = [], []
@@ -86,7 +86,7 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
     """Return the start point, the outward normal and the index of each edge of the polygon.
 
-    A polygon with two corners is a line segment. Its two normals point along the segment.
+    A polygon with two corners is a line segment. The two normals of a segment point along the segment.
     """
     made = []
     for i, edge in enumerate(loop.edge):

@@ -103,7 +103,8 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
     Args:
         chosen: (n,) color of each manifold, from :func:`color_pairs`.
         colors: number of colors.
-        first: (colors + 3,) output for the start index of each list in ``member``, and the end of the last list.
+        first: (colors + 3,) output for the start index of each list in ``member``, followed by the end index of the
+            last list.
         member: output for the manifold indices of all lists.
     """
     listed = np.flatnonzero(chosen != NO_CONTACT)
@@ -114,14 +115,14 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
 
 
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
-    """List the manifolds of the overflow for each body, as sides.
+    """List the overflow manifolds of each body. The entries are indices of sides.
 
     A side is one of the two bodies of a manifold: side 2 k is body A of manifold k, and side 2 k + 1 is body B.
 
     Args:
         bodies: (n, 2) bodies of each manifold of the world.
         members: (overflow,) indices of the manifolds of the overflow.
-        parts: (bodies,) output for the number of sides on each body. The caller fills it with zeros first.
+        parts: (bodies,) output for the number of sides on each body. The caller fills ``parts`` with zeros first.
         start: (bodies + 1,) output for the index in ``side`` at which the sides of each body start.
         side: output for the sides, sorted by body.
     """

@@ -139,7 +139,7 @@ class Space:
 
 
 def find_space(w: StepBuffers, worlds: Array) -> Space:
-    """Return the unknowns and their current values for the worlds in the mask ``worlds``, (num_worlds,)."""
+    """Return the unknowns with current values, for the worlds in the mask ``worlds``, (num_worlds,)."""
     world = np.flatnonzero(worlds)
     index = np.full(w.num_worlds, -1)
     index[world] = np.arange(world.size)

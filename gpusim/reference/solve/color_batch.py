@@ -16,7 +16,8 @@ from gpusim.typing import Array
 class ColorBatch:
     """The n constraints of one color, or of the overflow (constraints without a color).
 
-    ``bodies`` is (n, slots): the bodies of each constraint. Jacobians are (worlds, n, block, slots * 6).
+    ``bodies`` (n, slots) contains the bodies of each constraint. Jacobians are (worlds, n, block, slots * 6), with
+    ``block`` rows per constraint.
     """
 
     constraints: Array
