@@ -178,7 +178,7 @@ def _dot_points(t: Topology) -> Array:
 
 
 def slots_taken(t: Topology) -> Array:
-    """Return the number of bodies on which each constraint acts (at least 2), (constraints,)."""
+    """Return the number of body slots that each constraint uses (at least 2), (constraints,)."""
     numbers = np.arange(1, t.slots + 1)
     return np.asarray(np.max(np.where(t.constraint_bodies < t.num_bodies, numbers, 2), axis=1, initial=2))
 

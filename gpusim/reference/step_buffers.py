@@ -236,7 +236,7 @@ class StepBuffers:
         return total
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
-        """Return P and D of the law ``P - D u`` for viscous damping on each axis."""
+        """Return the impulse and slope of the law ``impulse - slope * velocity`` for viscous damping on each axis."""
         if self.scheme == "semi_implicit":
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old

@@ -134,7 +134,7 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the second tangent for each first tangent, and vice versa, (K, N)."""
+        """Return the index of the second tangent for each first tangent, and vice versa, (worlds, unknowns)."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 
@@ -245,7 +245,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Differences between the impulses and their projections (K, N), and data for their derivatives."""
+    """Differences between the impulses and their projections (worlds, unknowns), and data for their derivatives."""
 
     missed: Array
     state: Array
@@ -256,12 +256,12 @@ class Projection:
 
     @property
     def square(self) -> Array:
-        """Return the sum of the squared differences in each world, (K,)."""
+        """Return the sum of the squared differences in each world, (worlds,)."""
         return np.add.accumulate(self.missed * self.missed, axis=1)[:, -1]
 
 
 def project(s: Space, impulse: Array, velocity: Array) -> Projection:
-    """Compute the differences between impulses and their projections. ``velocity`` is along the impulses, (K, N)."""
+    """Compute the differences between impulses and their projections. ``velocity`` is along the impulses."""
     free = impulse - velocity * s.scale
     normal = s.kind == NORMAL
     pressed = max_(impulse, impulse.dtype.type(0))
@@ -282,9 +282,9 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the linear equations of a Newton step, (K, N, N + 1).
+    """Return the linear equations of a Newton step, (worlds, unknowns, unknowns + 1).
 
-    The first N columns are the damped Jacobian, and the last column is the difference from the projections.
+    The last column is the difference from the projections. The other columns are the damped Jacobian.
     """
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
@@ -304,7 +304,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the linear equations by Gaussian elimination, and return the Newton steps (K, N)."""
+    """Solve the linear equations by Gaussian elimination, and return the Newton steps (worlds, unknowns)."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):
@@ -318,7 +318,7 @@ def _eliminate(equations: Array) -> Array:
 
 
 def _move(s: Space, step: Array) -> Array:
-    """Return the velocity change (K, N) that the impulse change ``step`` causes."""
+    """Return the velocity change (worlds, unknowns) that the impulse change ``step`` causes."""
     moved = np.zeros_like(step)
     for k in range(step.shape[1]):
         moved += s.response[:, :, k] * step[:, k, None]
@@ -333,7 +333,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
         tolerance: the iteration ends if the distance from the projections is below this value, N s.
 
     Returns:
-        A mask of the solved worlds, and the final distances from the projections (N s), each (K,).
+        A mask of the solved worlds, and the final distances from the projections (N s), each (worlds,).
     """
     real = s.impulse.dtype
     solved, active = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
@@ -362,7 +362,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, active: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Halve the Newton step until the error decreases, and apply it. Return a mask of the worlds with success, (K,)."""
+    """Halve the Newton step until the error decreases, and apply it. Return a mask of the worlds with success."""
     better, fraction = np.zeros_like(active), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * fraction, s.velocity - moved * fraction

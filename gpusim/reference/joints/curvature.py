@@ -108,7 +108,7 @@ def is_slow(w: StepBuffers, twist: Array) -> Array:
 
 
 def _rotation_operators(w: StepBuffers) -> Array:
-    """Return the matrices E and T of each body, stacked in one matrix, (num_worlds, bodies, 6, 3)."""
+    """Return the matrices E and T (see the module docstring) of each body as one matrix, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     skew = rotations.skew(theta)

@@ -73,7 +73,7 @@ def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
 
 
 def _surely_soft(w: StepBuffers, kick: Array) -> bool:
-    """Return True if a fast estimate shows that g is below the threshold for all bodies."""
+    """Return True if a fast estimate shows that no body needs the inertia I_eff."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     bound = w.layout.longest_arm * w.topology.body_sides.shape[1] * force
