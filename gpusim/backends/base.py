@@ -68,7 +68,7 @@ class Memory(Protocol):
         """Return whether ``worlds`` is a world mask in device memory."""
 
     def pull_parameters(self) -> None:
-        """Copy parameters that the user has written on a device to the host."""
+        """Update the host copies of parameters that the user has written on a device."""
 
     def register_array(self, name: str) -> None:
         """Register an additional state array ``name``. The step does not use this array."""

@@ -38,7 +38,7 @@ class CudaMemory(KernelMemory):
         overriding: True if a world may be in an emergency stop.
         replays: True if replays of a captured CUDA graph may change the state. Every read then copies from the device.
         capturing: True during the capture of a CUDA graph. Calls that need the host then raise an error.
-        pull_written: function that copies parameters written on the device to the host.
+        pull_written: function that updates the host copies of parameters.
 
     Raises:
         ModelError: CuPy is missing, or the GPU does not exist.
@@ -113,7 +113,7 @@ class CudaMemory(KernelMemory):
         return bool(given.dtype == bool)
 
     def pull_parameters(self) -> None:
-        """Copy parameters that the user has written on the device to the host."""
+        """Update the host copies of parameters that the user has written on the device."""
         self.pull_written()
 
     def _refuse(self) -> None:
