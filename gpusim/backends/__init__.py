@@ -60,7 +60,7 @@ def choose_backend(
 
 
 def automatic_backend(few: str = "") -> tuple[str, str]:
-    """Return the first backend in the order cuda, native, numpy that works here, and the reason for the choice.
+    """Return the first of cuda, native and numpy that works on this computer, and the reason for the choice.
 
     Args:
         few: reason why a GPU has too little work, or an empty string. With a reason, the order is native, cuda, numpy.
@@ -81,7 +81,7 @@ def worlds_for_gpu() -> int:
 
 
 def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
-    """Return the reason why a GPU has too little work, or an empty string if it has enough."""
+    """Return the reason why a GPU has too little work, or an empty string if it has enough work."""
     if num_worlds >= worlds_for_gpu():
         return ""
     alone = config.direct and model.topology.num_constraints > 0
@@ -93,7 +93,7 @@ def _few_for_gpu(model: Model, config: SolverConfig, num_worlds: int) -> str:
 
 
 def why_not(name: str) -> str:
-    """Return why a backend does not work on this computer and how to fix it, or an empty string if it works."""
+    """Return why a backend does not work on this computer and how to fix it. Return an empty string if it works."""
     try:
         check_numpy()
         if name == "cuda":

@@ -30,7 +30,7 @@ class AccuracyWatch:
         self.rebind(backend, model)
 
     def rebind(self, backend: Backend, model: Model) -> None:
-        """Monitor another backend. ``model`` is the model of this backend. It must have the same elements as before."""
+        """Monitor a new backend. ``model`` is its model, and must have the elements of the previous model."""
         self._backend, self._labels = backend, model.topology.constraint_labels
         self._joints, self._limits = len(model.joints), accuracy_limits(model)
         self._groups, self._model = model.groups, model

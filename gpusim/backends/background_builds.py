@@ -28,7 +28,7 @@ class BackgroundBuild:
     """Kernel library or cubin that is compiled in the background.
 
     Attributes:
-        path: path of the compiled file. It is None until the file is ready, and stays None after a failure.
+        path: path of the compiled file. The path is None until the file is ready, and stays None after a failure.
         ended: True if the build is ready or has failed.
     """
 
@@ -61,7 +61,7 @@ def waiting_builds() -> queue.SimpleQueue[BackgroundBuild]:
 
 
 def compile_apart(compiler: Callable[..., Path], *given: Any) -> Path:
-    """Run the function ``compiler`` in a separate process. Its arguments must be JSON values.
+    """Run the function ``compiler`` in a separate process. The arguments of ``compiler`` must be JSON values.
 
     Raises:
         CompileError: the function raised a CompileError, or the process failed.

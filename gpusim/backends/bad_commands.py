@@ -1,4 +1,4 @@
-"""Messages that name the commands that were NaN or infinite when a world failed."""
+"""Error messages for failed worlds. They list all commands that are NaN or infinite."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BadCommands:
         self._drivers = {label: driver for label, driver in drivers.items() if driver in diagrams}
 
     def reported(self, commands: Array) -> str:
-        """Return a text that lists the NaN or infinite commands of a world, or an empty string if all are finite."""
+        """Return a text that lists the NaN or infinite commands of a world, or "" if all commands are finite."""
         bad = [int(column) for column in np.flatnonzero(~np.isfinite(commands))]
         reported = [self._reported(self._labels[column], float(commands[column])) for column in bad[:_NAMED]]
         if len(bad) > _NAMED:

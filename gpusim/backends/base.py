@@ -56,7 +56,7 @@ class Memory(Protocol):
         """Return the commands on the host for reading only, (num_worlds, controls)."""
 
     def hold_overridden(self) -> None:
-        """Set the commands that an emergency stop overrides to the values in the state array OVERRIDE."""
+        """Copy the values in the state array OVERRIDE to the commands that an emergency stop overrides."""
 
     def write_commands(self, columns: Any, values: Any) -> None:
         """Write n commands of all worlds. ``values`` (num_worlds, n) can be on the host or on a device.
@@ -68,13 +68,13 @@ class Memory(Protocol):
         """Return whether ``worlds`` is a world mask in device memory."""
 
     def pull_parameters(self) -> None:
-        """Copy parameters that the user has written on a device to the host."""
+        """Update the host copies of parameters that the user has written on a device."""
 
     def register_array(self, name: str) -> None:
-        """Register an additional state array ``name``. The step does not use it."""
+        """Register an additional state array ``name``. The step does not use this array."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return n columns of a state array, (num_worlds, n), on the device of the backend."""
+        """Return the given columns of a state array, (num_worlds, len(columns)), on the device of the backend."""
 
     def to_device(self, array: Array) -> Any:
         """Convert an array to the array type of the backend: NumPy, or CuPy on a GPU."""
@@ -114,13 +114,13 @@ class Backend(Protocol):
         """Compute the forces at the current time with a trial substep of ``h`` seconds (stage forward)."""
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts from the last :meth:`run_forward`, or None if the model has no pair capacity."""
+        """Return the contacts from the last :meth:`run_forward`, or None if the capacity of the pair buffer is 0."""
 
     def current_angles(self) -> None:
         """Compute the joint angles of the current poses. The angles count full rotations."""
 
     def newly(self, problem: str) -> bool:
-        """Return True if a world may have got ``problem`` since the last call with the same ``problem``.
+        """Return True if ``problem`` may have occurred in a world since the last call for this problem.
 
         Args:
             problem: "overflowed" (pair buffer) or "inexact" (accuracy limit, see reference/accuracy.py).
@@ -129,7 +129,7 @@ class Backend(Protocol):
     def invalidate(self, initial: bool = False) -> None:
         """Invalidate the results of stage forward after a write to the state.
 
-        With ``initial``, the reset state has also changed. Its copies become invalid.
+        If ``initial`` is True, copies of the reset state also become invalid.
         """
 
     def restore(self, initial: State, worlds: Any) -> None:
@@ -147,9 +147,9 @@ class Backend(Protocol):
         Args:
             operations: n operations (n, 4), int32: a code (CODES) and three arguments.
             values: values to write, (worlds, columns). The CUDA backend also accepts a list of host or device arrays.
-                It joins their columns.
-            worlds: indices of the worlds. The CUDA backend also accepts a mask on the device. With a mask, ``values``
-                has one row for every world.
+                The backend joins the columns of these arrays.
+            worlds: indices of the worlds. The CUDA backend also accepts a mask on the device. If ``worlds`` is a mask,
+                ``values`` is (num_worlds, columns).
 
         Returns:
             False if the backend does not support this method. The caller must then write with NumPy.

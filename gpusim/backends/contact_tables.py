@@ -33,7 +33,7 @@ CONTACT_SIZES = (
 
 
 def add_lanes(sizes: dict[str, int], lanes: int) -> None:
-    """Set the sizes of the manifold buffers. Memory interleaves the data of ``lanes`` manifolds."""
+    """Set the sizes of the manifold buffers. The buffers interleave the data of ``lanes`` manifolds."""
     lists = sizes["color_slots"] - 1
     pairs = sizes["pairs"]
     slots = -(-(pairs + lists * (lanes - 1)) // lanes) * lanes if pairs else 0
@@ -41,7 +41,7 @@ def add_lanes(sizes: dict[str, int], lanes: int) -> None:
 
 
 def contact_tables(c: ContactTopology) -> dict[str, Array]:
-    """Return the tables that CONTACT_TABLES lists, by name."""
+    """Return a dict of the tables that CONTACT_TABLES lists."""
     candidates = c.candidates if c.candidates is not None else [[] for _ in range(c.num_shapes)]
     tables: dict[str, Array] = {
         "shape_kind": c.kind,

@@ -110,7 +110,7 @@ class Quarantine:
         return dict(self._reasons)
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop those of the restored ``worlds`` (n,) that are in ``failed``, and let all others run."""
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. All other restored worlds run."""
         self.release(worlds)
         self._reasons |= {world: failed[world] for world in _common(failed, worlds)}
         self.stopped[list(self._reasons)] = True
@@ -334,7 +334,7 @@ class KernelQuarantine:
         return self._reasons(np.flatnonzero(self._backend.read_health()).tolist())
 
     def resume(self, failed: Mapping[int, str], worlds: Array) -> None:
-        """Stop those of the restored ``worlds`` (n,) that are in ``failed``, and let all others run."""
+        """Stop the restored ``worlds`` (n,) that are in ``failed``. All other restored worlds run."""
         words, values = np.array(self._backend.read_health()), np.array(self._backend.read_health_value())
         stopped = {world: failed[world] for world in _common(failed, worlds)}
         words[worlds] = values[worlds] = 0

@@ -216,7 +216,7 @@ class KernelBackend(ABC):
         return self.memory.read_array("health_value")
 
     def newly(self, problem: str) -> bool:
-        """Return whether ``problem`` (of PROBLEMS) has occurred in another world since the last call."""
+        """Return whether the counter of ``problem`` (see PROBLEMS) has increased since the last call."""
         seen = self._seen[problem]
         count = self._seen[problem] = self.counters[problem].item()
         return count > seen
@@ -277,7 +277,7 @@ class KernelBackend(ABC):
         return int(special[name] if name in special else getattr(self.config, name))
 
     def written(self, names: Iterable[str], worlds: Array, kind: str | None = None) -> None:
-        """Pass changed parameters ``names`` of the model or of an actuator kind in ``worlds`` to the kernels."""
+        """Pass the changed parameters ``names`` of ``worlds`` to the kernels."""
         before, names = self.arguments.tobytes(), tuple(names)
         self.parameters.written(names, worlds, kind)
         if kind is None and set(names) & set(BOUNCING):
@@ -316,7 +316,7 @@ class KernelBackend(ABC):
         """Return a host view or copy of the slab array ``name`` after stage forward, (num_worlds, ...)."""
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return copies of the contacts after stage forward, or None if the model has no pair capacity."""
+        """Return copies of the contacts after stage forward, or None if the capacity of the pair buffer is 0."""
         if not self.sizes["pairs"]:
             return None
         slab = self.slab_array

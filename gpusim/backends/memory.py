@@ -43,11 +43,11 @@ class HostMemory:
         return self.control
 
     def hold_overridden(self) -> None:
-        """Set the commands that an emergency stop overrides to the values in the state array OVERRIDE."""
+        """Copy the values in the state array OVERRIDE to the commands that an emergency stop overrides."""
         apply_overrides(self.control, self._state)
 
     def write_commands(self, columns: Any, values: Any) -> None:
-        """Write ``values`` (num_worlds, n) to n commands. ``columns`` selects them, as a slice or as indices."""
+        """Write ``values`` (num_worlds, n) to n commands. ``columns`` is a slice or an array of indices."""
         given = values if type(values) is np.ndarray else on_host(values).reshape(self.num_worlds, -1)
         self.control[:, columns] = given
 
@@ -62,7 +62,7 @@ class HostMemory:
         """Do nothing: the state already contains the array."""
 
     def kept_columns(self, name: str, columns: tuple[int, ...]) -> Any:
-        """Return n columns of a state array, (num_worlds, n)."""
+        """Return the given columns of a state array, (num_worlds, len(columns))."""
         return self._state.arrays[name][:, list(columns)]
 
     def to_device(self, array: Array) -> Any:
@@ -71,7 +71,7 @@ class HostMemory:
 
 
 class KernelMemory(HostMemory):
-    """Host memory for kernels, which access its arrays by address.
+    """Host memory for kernels. The kernels access the arrays by address.
 
     Attributes:
         kinds: actuator kinds in the build of the model.
@@ -94,7 +94,7 @@ class KernelMemory(HostMemory):
         return self._state.groups
 
     def _pack(self, group: Group) -> None:
-        """Pack the state variables of an actuator group into one array, and make each variable a view of it."""
+        """Pack the state variables of an actuator group into one array, and make each variable a view of this array."""
         variables = group.type.variables
         packed = np.stack([group.state[v.name] for v in variables], axis=1).astype(self.stored)
         own = self.packed_state[group.type.name] = np.ascontiguousarray(packed)
@@ -109,7 +109,7 @@ class KernelMemory(HostMemory):
     def bind_array(self, name: str, array: Array, worlds: Array | None = None) -> int:
         """Pass an array to the kernels under a name, and return its address.
 
-        ``worlds`` contains the rows that have changed since the last call with this name.
+        ``worlds`` contains the worlds whose rows have changed since the last call with this name.
         """
         if name not in self._bound or self._bound[name][0] is not array:
             kept = np.ascontiguousarray(array)

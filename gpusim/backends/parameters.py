@@ -20,14 +20,14 @@ BOUNCING = ("limit_restitution", "shape_restitution")
 
 
 class KernelParameters:
-    """Parameters of all worlds and values derived from them. The kernel arguments contain their addresses.
+    """Parameters of all worlds, and derived values. The kernel arguments contain the addresses of these arrays.
 
     Args:
         model: model of the simulation.
         memory: memory that the kernels read.
         values: parameter arrays of the model by name. Parameter writes change these arrays.
         real: number type of the computations in a substep.
-        arguments: kernel arguments. This class updates addresses and strides in them.
+        arguments: kernel arguments. This class updates the addresses and strides in the arguments.
 
     Attributes:
         derived: values that depend on parameters, by name.
@@ -59,7 +59,7 @@ class KernelParameters:
             self.upload_actuators(group)
 
     def written(self, names: Iterable[str], worlds: Array, kind: str | None) -> None:
-        """Pass changed parameters ``names`` of the model or of an actuator kind in ``worlds`` to the kernels."""
+        """Pass the changed parameters ``names`` of ``worlds`` to the kernels."""
         if kind is not None:
             self._actuators_written(kind, names, worlds)
             return

@@ -88,7 +88,7 @@ SIZES = (
 
 
 def model_tables(model: Model, config: SolverConfig, num_worlds: int) -> tuple[dict[str, Array], dict[str, int]]:
-    """Return the tables of a model (see TABLE_TYPES) and its sizes (see SIZES), by name."""
+    """Return a dict of the tables of a model (see TABLE_TYPES), and a dict of the model sizes (see SIZES)."""
     t, layout = model.topology, Layout(model.topology)
     direct, swept = config.direct, int(t.swept.sum())
     colored = bool(swept) or not direct

@@ -20,7 +20,7 @@ def adjacent_bodies(joints: Sequence[JointSpec], shaped: Collection[int]) -> set
     * Welded bodies: fixed joints merge bodies into one rigid part. A body that is welded to the world belongs to the
       world's part.
     * Neighbors: a joint connects the rigid parts of the two bodies. A chain of joints over a few bodies without shapes
-      also counts.
+      also makes two parts neighbors.
 
     Args:
         joints: all joints of a model. Joints whose bodies may collide (``lets_collide``) have no effect.

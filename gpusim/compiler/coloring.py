@@ -35,7 +35,7 @@ def color_constraints(bodies: Array, dynamic: Array, max_colors: int = 32, among
 
     Args:
         bodies: bodies of each constraint, (constraints, slots).
-        dynamic: (bodies,) True for bodies that can move. Constraints of one color may share other bodies.
+        dynamic: (bodies,) True for bodies that can move. Constraints of one color may share immovable bodies.
         max_colors: maximum number of colors, 1 to 62.
         among: indices of the constraints that get a color, in ascending order, or None for all.
 
@@ -79,6 +79,6 @@ def _assign_colors(bodies: Array, dynamic: Array, order: Array, max_colors: int)
 
 
 def _overflow_load(bodies: Array, dynamic: Array) -> Array:
-    """Return the mass splitting divisor of each body: the number of overflow constraints on it, or 1."""
+    """Return the mass splitting divisor of each body: the number of overflow constraints on the body, at least 1."""
     sides = np.bincount(bodies.ravel(), minlength=dynamic.shape[0])
     return np.where(dynamic, np.maximum(sides, 1), 1).astype(np.int64)

@@ -103,7 +103,7 @@ class ContactTopology:
 
     @property
     def level(self) -> int:
-        """Return the maximum ``level`` of the shape kinds in the model. It selects the build of the kernels."""
+        """Return the maximum ``level`` of the shape kinds in the model. This level selects the build of the kernels."""
         return max((kind.level for kind in shape_kinds() if np.any(self.kind == kind.number)), default=1)
 
     def capacity(self, config: SolverConfig, dynamic: Array) -> int:
@@ -331,7 +331,7 @@ def pair_material(a: ShapeSpec, b: ShapeSpec, pair: PairSpec | None = None) -> M
 def check_laws(
     shapes: Sequence[ShapeSpec], pairs: Sequence[PairSpec], topology: ContactTopology, dynamic: Array
 ) -> None:
-    """Check that each shape pair that can touch has one contact law, and that this law supports both shapes.
+    """Check all shape pairs that can touch. Each pair must have one contact law, and the law must support both shapes.
 
     Raises:
         ModelError: a shape pair has two contact laws, or its law does not support one of the shapes.

@@ -43,7 +43,7 @@ class Level:
 
 @dataclass
 class Assembly:
-    """Products that add up to the blocks of J M^-1 J^T, in rounds. In each round, all target blocks differ."""
+    """Products that add up to the blocks of J M^-1 J^T. The products of one round have different target blocks."""
 
     rounds: list[tuple[Array, Array, Array]]
 
@@ -51,7 +51,7 @@ class Assembly:
 def shared_sides(bodies: Array, dynamic: Array) -> dict[int, list[int]]:
     """Return a dict that maps each dynamic body to its sides.
 
-    A side is one body slot of a constraint. Its index is constraint * slots + slot.
+    A side is one of the bodies of a constraint. The index of a side is constraint * slots + slot.
     """
     sides: dict[int, list[int]] = {}
     slots = bodies.shape[1]
@@ -72,8 +72,8 @@ def eliminate(
 
         A' p + J w = r,   J^T p - M w = 0
 
-    J contains the Jacobians of the constraints for the hub. M is the mass matrix of the hub. A' contains no products
-    over the hub, so the constraints on a hub are not neighbors in A'.
+    J contains the Jacobians of the constraints for the hub. M is the mass matrix of the hub. A' excludes the coupling
+    of constraints through the hub, so the constraints on a hub are not neighbors in A'.
 
     Args:
         bodies: bodies of each constraint, (constraints, slots).
@@ -187,7 +187,7 @@ def _products(
 ) -> list[tuple[Array, Array, Array]]:
     """List the products J_i M^-1 J_j^T for all pairs of sides on the same body.
 
-    The Jacobian of a hub's empty constraint is M, in the first slot.
+    The Jacobian of a hub's empty constraint is M, for the first body of the constraint.
     """
     products = []
     for body in sorted(sides):
@@ -210,9 +210,9 @@ def _products(
 
 
 def rounds(operations: list[tuple[int, int, int]]) -> list[tuple[Array, Array, Array]]:
-    """Split operations into rounds. In each round, every operation has another target (first entry).
+    """Split operations into rounds. In each round, every operation has a different target (first entry).
 
-    Operations on the same target keep their order.
+    Operations with equal targets keep their order.
     """
     seen: dict[int, int] = {}
     split: list[list[tuple[int, int, int]]] = []

@@ -1,7 +1,7 @@
 """Hubs: bodies with many constraints, such as the chassis of a tracked vehicle.
 
 In J M^-1 J^T, each constraint on a body couples with all other constraints on the same body. The factor therefore grows
-with the square of the number of constraints on a body. compiler/elimination.py shows how a hub avoids this.
+with the square of the number of constraints on a body. compiler/elimination.py shows how a hub avoids this growth.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ MIN_CONSTRAINTS = 7
 def find_hubs(moving: Sequence[set[int]], grounded: Sequence[bool]) -> list[int]:
     """Return the hubs of a model: at most one in each group of bodies that joints connect.
 
-    The factorization first eliminates all constraints as if the hub could not move. Forces that cancel on all other
-    bodies of the group also cancel on the hub (action and reaction). The pivots are therefore as regular as without a
-    hub. This argument only holds if the ground acts on no other body of the group.
+    A group has a hub only if no constraint connects another body of the group to the world or to a kinematic body.
+    Otherwise, pivots could be nearly zero.
 
     Args:
         moving: movable bodies of each constraint.

@@ -56,7 +56,7 @@ def ray_sensors(model: Elements) -> list[tuple[SensorSpec, RaySpec]]:
 
 
 def ray_table(model: Elements) -> dict[str, Array]:
-    """Return the arrays that ``COLUMNS`` lists, by name."""
+    """Return a dict of the arrays that ``COLUMNS`` lists."""
     sensors = ray_sensors(model)
     counts = [len(spec.rays) for _, spec in sensors]
     rows = np.zeros((0, 3))

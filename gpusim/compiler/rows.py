@@ -58,7 +58,7 @@ class Axis:
 
 @dataclass
 class Constraint:
-    """Constraint: the rows of one joint, line between two points, coupling or coupled actuator."""
+    """Constraint: all constraint rows of a joint, a coupling, a coupled actuator, or a line between two points."""
 
     label: str
     bodies: list[int]

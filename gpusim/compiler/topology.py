@@ -358,5 +358,5 @@ class Topology:
 
 
 def axes_in_loops(t: Topology, ropes: Array) -> Array:
-    """Return the axis rows of the direct solver in closed loops without bushings, except the rows of ropes."""
+    """Return the axis rows in closed loops of the direct solver. Exclude ropes and loops with bushings."""
     return np.setdiff1d(np.flatnonzero((t.may_depend & t.in_stiff_loop)[t.axis_row // t.block]), ropes)

@@ -136,8 +136,8 @@ class ContactLaw:
             contacts use the restitution of the material instead.
         friction: one of "coulomb", "regularized", "contensou" and "tire".
         stiffness: stiffness of the normal law: N/m^1.5 for "hertz", N/m^3 for "volumetric" and N/m for "spring". The
-            default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round shape. So does
-            "hertz" without a stiffness. The radius R is undefined between flat shapes.
+            default for "hertz" is 4/3 E* sqrt(R) from materials and shapes. "volumetric" needs a round shape. "hertz"
+            also needs a round shape if you give no stiffness. The radius R is undefined between flat shapes.
         damping_coefficient: coefficient c of the damping law: N s/m for "linear" and s/m for "hunt_crossley".
         regularization_speed: sliding speed at which "regularized" friction reaches its full force, m/s.
         patch_radius: radius of the contact patch for "contensou", m. The default is sqrt(R d), with the radius R of
@@ -147,7 +147,7 @@ class ContactLaw:
             See :class:`Tire`. ``width`` needs normal="spring".
 
     Raises:
-        ModelError: a name is unknown, or a parameter is missing or out of range, or the chosen laws do not use it.
+        ModelError: a name is unknown, or a parameter is missing, out of range, or unused by the chosen laws.
     """
 
     normal: str = "rigid"
@@ -189,7 +189,7 @@ class ContactLaw:
             )
 
     def _check_parameters(self, choices: list[Choice]) -> None:
-        """Check that all given parameters are valid, that the law uses them, and that none is missing."""
+        """Check that all given parameters are valid, that the law uses them, and that no parameter is missing."""
         used = {name for choice in choices for name in choice.uses}
         for name in (*FLOATS, *PAIRS, "pressure"):
             value = getattr(self, name)
@@ -211,7 +211,7 @@ class ContactLaw:
                     raise validate.fail("ContactLaw", f"{choice.name!r} needs {name}", f"give {name} ({choice.doc})")
 
     def numbers(self) -> tuple[int | float, ...]:
-        """Return the values of NUMBERS for the kernels: first the number of each choice, then the parameters.
+        """Return the values of NUMBERS for the kernels: first the number of each chosen law, then the parameters.
 
         Parameters that are not given are 0.0, and factors of the friction ellipse are 1.0.
         """
@@ -230,8 +230,8 @@ class Tire(ContactLaw):
 
     The tread is modeled as a brush: bristles transmit the force along and across the wheel (Pacejka 2012, chapter 3).
     The deflection s of the bristles follows ``s' = v - |V| s/l``, with the slip velocity v, the rolling speed V and the
-    relaxation length l (section 7.2). At standstill the bristles act as springs, so a braked wheel does not creep. The
-    other shape can be of any kind.
+    relaxation length l (section 7.2). At standstill the bristles act as springs, so a braked wheel does not creep. A
+    tire can touch shapes of any kind.
 
     Args:
         slip_stiffness: slope of the force over the slip at small slip (N). Give one number, or a pair (along, across).
@@ -241,8 +241,8 @@ class Tire(ContactLaw):
         radial_damping: damping of the tire in radial direction, N s/m.
         friction_ellipse: pair of factors that scale the friction coefficient of the materials along and across the
             wheel.
-        rolling_resistance: rolling resistance torque / (radius * load). It replaces the ``rolling_friction`` of the
-            materials. Their ``spinning_friction`` also applies to tires.
+        rolling_resistance: rolling resistance torque / (radius * load). This value replaces the ``rolling_friction`` of
+            the materials. The ``spinning_friction`` of the materials also applies to tires.
         width: tread width, m. If the width is positive, a leaning (cambered) wheel causes a torque.
 
     Raises:

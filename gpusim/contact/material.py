@@ -30,9 +30,9 @@ class Material:
         friction: coefficient of sliding friction, >= 0.
         rolling_friction: lever arm of the rolling resistance, m. The maximum torque is the lever arm times the normal
             force. If one of two materials has the lever arm 0, the lever arm of the other material applies.
-        spinning_friction: lever arm of the friction torque about the contact normal, m. The same rule as for
-            ``rolling_friction`` applies to 0. With the Contensou friction law, the contact patch causes an additional
-            torque.
+        spinning_friction: lever arm of the friction torque about the contact normal, m. If one of two materials has the
+            lever arm 0, the lever arm of the other material applies. With the Contensou friction law, the contact patch
+            causes an additional torque.
         restitution: speed after a central impact divided by the speed before, 0 to 1, for the rigid normal law.
         density: kg/m3, for bodies without a given mass.
         young_modulus: modulus of elasticity for the Hertz normal law, Pa.

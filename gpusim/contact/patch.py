@@ -28,8 +28,8 @@ def ring_friction(eps: Array, rho: Array) -> tuple[Array, Array]:
     """Return the factors f (force) and t (torque) of a ring, from complete elliptic integrals.
 
     Args:
-        eps: sliding speed divided by a w, at least 0.
-        rho: radius of the ring divided by a, positive.
+        eps: sliding speed divided by (patch radius * spin), at least 0.
+        rho: radius of the ring divided by the patch radius, positive.
 
     Returns:
         The factors f and t of the ring, as in the module docstring.
@@ -54,7 +54,7 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
     The errors are about 1e-7.
 
     Args:
-        eps: sliding speed divided by a w, at least 0 and finite, (n,).
+        eps: sliding speed divided by (patch radius * spin), at least 0 and finite, (n,).
     """
     # The integrand has a kink at the ring with v = w rho a. Integrate (Gauss-Legendre) separately on both sides of the
     # kink.
@@ -69,7 +69,7 @@ def patch_friction(eps: Array, pressure: str) -> tuple[Array, Array]:
 
 @cache
 def patch_table() -> Array:
-    """Return a table of the factors f and t for s from 0 to 1, for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
+    """Return a table of f and t over s = eps/(1 + eps), for uniform and Hertz pressure, (2, PATCH_NODES, 2)."""
     s = np.linspace(0.0, 1.0, PATCH_NODES)
     eps = s[:-1] / (1.0 - s[:-1])
     rows = []

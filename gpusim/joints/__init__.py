@@ -1,4 +1,4 @@
-"""Joint types. Each file defines a joint type with its constraint rows and coordinates, and how to add it."""
+"""Joint types. Each file defines the constraint rows, the coordinates and the add method of a type."""
 
 from gpusim.description.registry import discover
 

@@ -33,8 +33,8 @@ class Ball(JointType):
     """Ball joint: three constraint rows keep the origins of both joint frames together.
 
     The coordinates are the three components and the length of the rotation vector. With a cone limit, the chord is a
-    fifth coordinate. It is the distance between the tips of two unit vectors: the cone axis in the parent and the cone
-    axis in the child.
+    fifth coordinate. The chord is the distance between the tips of two unit vectors: the cone axis in the parent and
+    the cone axis in the child.
     """
 
     name: ClassVar[str] = "ball"
@@ -55,7 +55,7 @@ class Ball(JointType):
         return [*frames.point_rows()]
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the coordinates: rotation vector in the parent's axes, its length, and with a cone limit the chord."""
+        """Return the coordinates: rotation vector, length of this vector, and chord (only with a cone limit)."""
         cone = [frames.chord(params["cone_axis"])] if "cone_axis" in params else []
         return [*(frames.rotation(k) for k in range(3)), frames.total_rotation(), *cone]
 

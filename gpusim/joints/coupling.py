@@ -27,7 +27,7 @@ def add_gear(
         joint_a: driving joint.
         joint_b: driven joint.
         ratio: gear ratio, not zero. It is negative for two external gears.
-        axis_a, axis_b: index of the coordinate of ``joint_a`` and of ``joint_b``.
+        axis_a, axis_b: index of the coupled coordinate in each joint.
         label: unique name.
 
     Returns:
@@ -57,7 +57,7 @@ def add_mimic(
         leader: leader joint.
         multiplier: factor of the leader's coordinate. Without a curve, it must not be zero.
         offset: offset of the coordinate of ``joint`` (rad or m).
-        axis, leader_axis: index of the coordinate of ``joint`` and of ``leader``.
+        axis, leader_axis: index of the coupled coordinate in each joint.
         label: unique name.
         curve: coefficients (c2, c3, c4) of the polynomial. Tendons and wrapped ropes cannot be leaders with a curve.
 
@@ -131,7 +131,8 @@ def add_linear_coupling(
     The force on each coordinate is proportional to its factor. The coupling does no work.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). A tendon in this list stands for its own terms.
+        terms: list of (joint, factor) or (joint, axis, factor). The coupling replaces a tendon in this list by the
+            terms of the tendon.
         offset: value of the sum (m or rad). Default: value in the starting pose.
         label: unique name.
 

@@ -53,7 +53,7 @@ class D6(JointType):
         return (TRANSLATION,) * len(joint.params["linear"]) + _ROTATION_KINDS[len(joint.params["angular"])]
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
-        """Return the constraint rows, which lock all motions without an axis."""
+        """Return the constraint rows, which lock all motions that have no joint axis."""
         num_rotations = len(params["angular"])
         locked: list[DotRow] = []
         if num_rotations == 0:

@@ -113,7 +113,7 @@ def add_anti_roll_bar(
             rises.
         stiffness: force or torque per difference of the coordinates (N/m or N m/rad).
         damping: viscous damping of the difference (N s/m or N m s/rad).
-        left_axis, right_axis: index of the coordinate of ``left`` and of ``right``.
+        left_axis, right_axis: index of the coordinate in each joint.
         label: unique name of the spring. The signals are ``spring.<label>...``, and the tendon is
             ``<label>_difference``.
 

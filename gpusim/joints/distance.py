@@ -42,7 +42,7 @@ class Distance(JointType):
         return [LineRow(frames.point_a, frames.point_b, params["rod"])] if locked else []
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the parameters of a rod with both limits equal to its length, or None for a rope."""
+        """Return rod parameters with both limits set to the length of the rod. Return None for a rope."""
         if params["rod"] is None:
             return None
         limits = {name: np.array([params["rod"]]) for name in ("limit_lower", "limit_upper")}
@@ -80,8 +80,8 @@ def add_joint_distance(
         min_distance: minimum distance (m), 0 for a rope.
         max_distance: maximum distance (m), equal to ``min_distance`` for a rod. A joint without limits only measures
             the distance, for example for a tendon over pulleys. To simulate a winch, write
-            ``joint.<label>.limit_upper`` at run time. The limit moves to the new length over the next step. For a rod,
-            writing one limit changes both.
+            ``joint.<label>.limit_upper`` at run time. The limit moves to the new length over the next step. If you
+            write one limit of a rod, both limits change.
         damping: viscous damping along the line (N s/m).
         label, solver: see ``add_joint``.
         at_a, at_b: both points in the world frame (m) for the current poses of the bodies, instead of ``parent_xform``

@@ -1,8 +1,8 @@
 """Latch: a weld that you can attach and detach at run time, for grippers, couplers, magnets and suction cups.
 
-A latch is a joint with six coordinates. When you attach the latch, it locks the current relative pose of its bodies by
-equal limits, ``limit_lower = limit_upper``. With ``rotation=False``, only the three translations get limits. A detached
-latch has no limits.
+A latch is a joint with six coordinates. When you attach the latch, it sets ``limit_lower = limit_upper`` to lock the
+current relative pose of its bodies. With ``rotation=False``, only the three translations get limits. A detached latch
+has no limits.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def add_latch(
 ) -> int:
     """Add a latch: a weld between two bodies that you can attach and detach while the simulation runs.
 
-    To attach the latch, call ``sim.write("joint.<label>.attached", 1.0, worlds)``. This locks the current relative pose
-    of the bodies. To detach it, write 0. A reset restores the initial value ``attached``. The shapes of both bodies can
-    always collide with each other.
+    To attach the latch, call ``sim.write("joint.<label>.attached", 1.0, worlds)``. The latch then locks the current
+    relative pose of the bodies. To detach the latch, write 0. A reset restores the initial value ``attached``. The
+    shapes of both bodies can always collide with each other.
 
-    With ``break_force`` or ``break_torque``, the latch breaks: it detaches in a world after a step with a mean load
-    above the limit. It stays detached until you reset this world or write ``attached``. A breakable latch has a force
-    sensor with the same label. The signals ``sensor.<label>.force`` and ``sensor.<label>.torque`` contain the load of
-    the latch.
+    If you give ``break_force`` or ``break_torque``, the latch can break. It detaches in a world after a step with a
+    mean load above this limit. It stays detached until you reset this world or write ``attached``. A breakable latch
+    has a force sensor with the same label. The signals ``sensor.<label>.force`` and ``sensor.<label>.torque`` contain
+    the load of the latch.
 
     Args:
         attached: True if the latch is attached at the start. Both joint frames must then coincide.
@@ -71,8 +71,8 @@ def add_latch(
         The joint's index.
 
     Raises:
-        ModelError: ``attached`` or ``rotation`` is neither True nor False, ``break_force`` or ``break_torque`` is not
-            positive, or a sensor already has the label.
+        ModelError: ``attached`` or ``rotation`` is not a boolean, ``break_force`` or ``break_torque`` is not positive,
+            or a sensor already has the label.
     """
     element = self.element("joint", label)
     body = self.check_body(element, "child", child)

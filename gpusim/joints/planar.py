@@ -63,7 +63,7 @@ def add_joint_planar(
     """Add a planar joint.
 
     Args:
-        axis: normal of the plane in the joint frame. For the z axis, the translations are along x and y.
+        axis: normal of the plane in the joint frame. If ``axis`` is the z axis, the translations are along x and y.
         limit_lower, limit_upper: limits of both translations (m) and of the angle (rad). Give three numbers, or one
             number for all.
         damping: viscous damping of both translations (N s/m) and of the rotation (N m s/rad), or one number for all.

@@ -45,9 +45,9 @@ def add_spatial_tendon(
 
     Args:
         path: list of points (body, point in the body frame in m). Insert a :class:`gpusim.Wrap` between two points if
-            the rope can wrap around a surface there. Insert a :class:`gpusim.Pulley` between two branches.
-        limit_lower, limit_upper: limits of the length (m). To simulate a winch, write a limit at run time. It moves to
-            the new value over the next step.
+            the rope can wrap around a surface between them. Insert a :class:`gpusim.Pulley` between two branches.
+        limit_lower, limit_upper: limits of the length (m). To simulate a winch, write a limit at run time. The limit
+            moves to the new value over the next step.
         damping, friction, armature, limit_restitution, label, solver: see :meth:`add_tendon`.
 
     Returns:

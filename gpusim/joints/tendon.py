@@ -1,9 +1,9 @@
 """Tendon: a coordinate that is a weighted sum of joint coordinates (MuJoCo's fixed tendon).
 
 The tendon's coordinate is the sum q = factor_1 q_1 + factor_2 q_2 + ... over coordinates q_i of other joints. Limits,
-damping, friction and armature act on this sum. Springs, motors, servos and brakes can also act on it. For example, an
-anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference of two wheel
-angles.
+damping, friction and armature act on this sum. Springs, motors, servos and brakes can also act on the sum. For example,
+an anti-roll bar is a spring on ``q_left - q_right``. A limited-slip clutch is dry friction on the difference of two
+wheel angles.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Tendon(JointType):
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with joint indices of the builder that includes this builder."""
+        """Return the parameters with new joint indices, after another builder has included this builder."""
         return params | {"terms": [(joint + first_joint, axis, factor) for joint, axis, factor in params["terms"]]}
 
 
@@ -80,9 +80,10 @@ def add_tendon(
     """Add a tendon: a weighted sum of joint coordinates, on which actuators, limits and friction can act.
 
     Args:
-        terms: list of (joint, factor) or (joint, axis, factor). A tendon in this list stands for its own terms.
-        limit_lower, limit_upper: limits of the sum (m or rad). To simulate a winch, write a limit at run time. It moves
-            to the new value over the next step.
+        terms: list of (joint, factor) or (joint, axis, factor). The new tendon replaces a tendon in this list by the
+            terms of that tendon.
+        limit_lower, limit_upper: limits of the sum (m or rad). To simulate a winch, write a limit at run time. The
+            limit moves to the new value over the next step.
         damping: viscous damping of the sum (N s/m or N m s/rad).
         friction: dry friction (N or N m).
         armature: additional inertia of the coordinate (kg or kg m2).

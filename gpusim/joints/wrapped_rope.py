@@ -53,7 +53,7 @@ class WrappedRope(JointType):
     def moved(
         self, params: dict[str, Any], first_joint: int, first_body: int, parent: int, pose: Transform
     ) -> dict[str, Any]:
-        """Return the parameters with body indices and world points of the builder that includes this builder."""
+        """Return the parameters with new body indices and world points, after another builder has included this one."""
         return params | {"path": params["path"].moved(first_body, parent, pose)}
 
 
@@ -114,7 +114,7 @@ def add_joint_wrapped_rope(
 
 
 def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple[int, int]:
-    """Return two different bodies out of the bodies with the end points and the surface."""
+    """Return two different bodies from the bodies of the end points and of the surface."""
     bodies = list(dict.fromkeys((path.body_a, path.body_b, path.wrap.body)))
     if len(bodies) < 2:
         rule = (
@@ -126,7 +126,7 @@ def _two_bodies(builder: ModelBuilder, element: str, path: WrappedPath) -> tuple
 
 
 def checked_wrap(builder: ModelBuilder, element: str, wrap: Wrap) -> Wrap:
-    """Check a sphere or cylinder, and return it with checked values.
+    """Check the sphere or cylinder of a rope, and return a checked copy.
 
     Raises:
         ModelError: ``wrap`` is not a Wrap, or has an invalid value. The message contains ``element``.

@@ -44,8 +44,8 @@ class Coordinates:
 
     ``of_joint`` lists the coordinates of each joint. ``of_axis`` contains the coordinate index of each axis row. An
     axis row is the constraint row for limits, friction and actuators of one coordinate. For a coordinate that is a sum,
-    the column ``part`` is the index in ``sums``. For a distance, it is the index of the wrapped rope path, or -1 for a
-    straight line.
+    the column ``part`` is the index in ``sums``. For a distance, ``part`` is the index of the wrapped rope path, or -1
+    for a straight line.
     """
 
     columns: dict[str, Array]

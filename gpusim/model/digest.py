@@ -18,7 +18,7 @@ _PICTURES = ("color", "covered")
 
 
 def model_digest(model: Elements, gravity: Array) -> dict[str, str]:
-    """Return the digests of all parts of a model that affect simulation steps, by part name.
+    """Return a dict of the digests of all model parts that affect simulation steps.
 
     Equal models have equal digests in every process.
     """

@@ -42,7 +42,7 @@ def direction(u: Array, other: Array, component: Array) -> Array:
 
 
 def wrapped(table: AngleTable, axis: Array, ref_a: Array, ref_b: Array, k: Array | slice = slice(None)) -> Array:
-    """Compute n angles with the indices ``k`` from world vectors. Return them (rad, within +-pi), (..., n)."""
+    """Compute n angles with the indices ``k`` from world vectors, (..., n), in rad within +-pi."""
     side, along = cross(ref_a, ref_b), dot(ref_a, ref_b)
     sine, cosine = dot(axis, side), along
     middle = table.middle[k] == 1

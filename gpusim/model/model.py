@@ -43,7 +43,7 @@ class Model(Elements):
 
     @cached_property
     def axis_of(self) -> dict[tuple[int, int], int]:
-        """Return a dict that maps (joint, coordinate) to the index of its axis row, if it has one.
+        """Return a dict that maps each (joint, coordinate) with an axis row to the index of this row.
 
         The axis row is the constraint row for limits, friction and actuators of the coordinate.
         """
@@ -53,7 +53,7 @@ class Model(Elements):
     def digest(self) -> dict[str, str]:
         """Return the digests of all parts of the model that affect simulation steps.
 
-        A saved state identifies its model by these digests.
+        Saved states contain these digests to identify the model.
         """
         return model_digest(self, self.parameters["gravity"])
 

@@ -1,8 +1,8 @@
 """Paths through the elimination tree. The path of a body contains the constraints that respond to a load on the body.
 
-All constraints on a body couple with each other in the factorization. Their pivots are therefore on one path to the
-root of the elimination tree. Let L be the factor of the direct solver, and r a load on the body. L^-1 r is nonzero only
-on the path of the body (Liu 1990, The role of elimination trees in sparse factorization).
+All constraints on a body couple with each other in the factorization. The pivots of these constraints are therefore on
+one path to the root of the elimination tree. Let L be the factor of the direct solver, and r a load on the body. L^-1 r
+is nonzero only on the path of the body (Liu 1990, The role of elimination trees in sparse factorization).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def max_path_pivots(paths: Paths, contact: ContactTopology, capacity: int) -> in
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
-    """Return the sizes of the arrays for contacts on bodies with joints, by name.
+    """Return a dict of the sizes of the arrays for contacts on bodies with joints.
 
     ``contacts`` is the result of :meth:`ContactTopology.sizes`.
     """

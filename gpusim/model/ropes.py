@@ -24,7 +24,7 @@ def pulling(model: Model) -> list[int]:
 
 
 def rope_table(model: Model) -> dict[str, Array]:
-    """Return the arrays that ``COLUMNS`` lists, by name."""
+    """Return a dict of the arrays that ``COLUMNS`` lists."""
     joints = pulling(model)
     known = set(joints)
     axes = [k for k, axis in enumerate(model.axes) if axis.joint in known]

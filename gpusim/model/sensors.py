@@ -37,7 +37,7 @@ def breaking_sensors(model: Elements) -> dict[int, int]:
 
 
 def sensor_table(model: Model, constraint_labels: list[str]) -> dict[str, Array]:
-    """Return the arrays that ``COLUMNS`` lists, by name."""
+    """Return a dict of the arrays that ``COLUMNS`` lists."""
     joints, contacts = of_kind(model, JOINT_SENSOR), of_kind(model, CONTACT_SENSOR)
     constraint_of = {label: k for k, label in reversed(list(enumerate(constraint_labels)))} if joints else {}
     read = coordinates(model) if joints else None

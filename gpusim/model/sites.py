@@ -15,7 +15,7 @@ body frame (quaternion xyzw)."""
 
 
 def site_table(model: Elements) -> dict[str, Array]:
-    """Return the arrays (sites, ...) that ``COLUMNS`` lists, by name.
+    """Return a dict of the arrays (sites, ...) that ``COLUMNS`` lists.
 
     All bodies must already have a center of mass.
     """

@@ -114,7 +114,7 @@ class State:
             worlds: indices of the worlds, a mask (num_worlds,), or None for all worlds.
 
         Raises:
-            ModelError: ``other`` belongs to another model, or has another number of worlds.
+            ModelError: ``other`` belongs to a different model, or has a different number of worlds.
         """
         if _shapes(self) != _shapes(other):
             rule = "the arrays of the other state have different shapes"

@@ -1,9 +1,9 @@
-"""Accuracy checks: they measure the following values, and mark worlds that exceed an accuracy limit.
+"""Accuracy checks. They measure the following values, and mark worlds that exceed an accuracy limit.
 
 * Joints: the residual is the position error of the rigid constraint rows at the start of the substep. Errors in poses
   that you have just set do not count.
 * Contacts: the residual is the greatest change of an impulse in the last sweep, divided by the greatest normal impulse.
-* Modes and laws of axis rows: the value is the number of substeps since the start in which the solve did not converge.
+* Modes and laws of axis rows: the value is the total number of substeps in which the solver did not converge.
 * Voids: the value is the volume of the largest vapor cavity in the oil, m3 (actuators/hydraulic/cavitation.py).
 * Motions: the value is the largest distance by which a prescribed motion made a joint jump in one substep.
 * Rotors: the value is the largest rotation angle per substep of a rotor. Only rotors that are too fast for the time

@@ -55,7 +55,7 @@ class ContactWork:
 
     @property
     def num_pairs(self) -> int:
-        """Return the pair capacity of each world."""
+        """Return the capacity of the pair buffer of each world."""
         return self.sizes["pairs"]
 
     # Arrays that the stages fill. Only NumPy uses the arrays.
@@ -96,7 +96,7 @@ class ContactWork:
 
 
 def contact_work(model: Model, num_worlds: int, config: SolverConfig, real: Any) -> ContactWork | None:
-    """Return the work arrays of contacts, or None if shapes of the model can never collide."""
+    """Return the work arrays of contacts, or None if the capacity of the pair buffer is 0."""
     if not model.contact.capacity(config, model.topology.dynamic):
         return None
     return ContactWork(model, num_worlds, config, real)

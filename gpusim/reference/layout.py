@@ -61,7 +61,7 @@ class Layout:
         return kinds
 
     def side_arms(self, rotation: Array) -> Array:
-        """Return the moment arm of each side about the center of mass of its body, world frame, (worlds, sides, 3)."""
+        """Return the moment arm of each side about the center of mass of the body, world frame, (worlds, sides, 3)."""
         return rotations.matvec(rotation[:, self.side_body], self.side_arm.astype(rotation.dtype))
 
     def _side_arms(self) -> Array:
@@ -78,7 +78,7 @@ class Layout:
         return arms
 
     def sum_slots(self, sides: Array) -> Array:
-        """Sum values (worlds, sides, block) over the slots of each constraint. Return (worlds, constraints, block)."""
+        """Sum values (worlds, sides, block) over the bodies of each constraint. Return (worlds, constraints, block)."""
         t = self.topology
         split = sides.reshape(sides.shape[0], t.num_constraints, t.slots, t.block)
         total = split[:, :, 0] + split[:, :, 1]
@@ -87,7 +87,7 @@ class Layout:
         return np.asarray(total)
 
     def sum_sides(self, sides: Array) -> Array:
-        """Sum values (worlds, sides + 1, k) over the sides of each body. Return (worlds, bodies, k)."""
+        """Sum k values per side, (worlds, sides + 1, k), over the sides of each body. Return (worlds, bodies, k)."""
         table = self.topology.body_sides
         if table.shape[1] == 0:
             return np.zeros((sides.shape[0], table.shape[0], *sides.shape[2:]), sides.dtype)

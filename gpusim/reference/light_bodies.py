@@ -1,7 +1,7 @@
 """Constraint rows of very light bodies, such as the small bodies between two imported joints.
 
-An impulse on such a row moves almost only the light body. The factorization subtracts this motion from the pivot. The
-pivot that remains comes from the heavy bodies and is tiny.
+An impulse on such a constraint row moves almost only the light body. The factorization subtracts this motion from the
+pivot of the row. The remaining pivot contains only the motion of heavy bodies, so it is tiny.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ MIN_SPEED = 1e-6
 
 
 def accuracy_limits(model: Model) -> dict[str, float]:
-    """Return the accuracy limits by the names of their kernel settings."""
+    """Return the accuracy limits. The keys are the names of the kernel settings."""
     t, layout = model.topology, Layout(model.topology)
     levers = np.linalg.norm(layout.side_arm, axis=1)
     levers = levers[(levers > 0.0) & (layout.side_body < t.num_bodies)]

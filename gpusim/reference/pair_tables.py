@@ -41,7 +41,7 @@ class PairTables:
         return np.where(row >= 0, column, a), np.where(row >= 0, column, b)
 
     def rubbing_surfaces(self, a: Array, b: Array) -> tuple[Array, Array, Array]:
-        """Return the data for friction, (n,) each: material indices of shapes A and B, and combination rule."""
+        """Return the material indices of both shapes, and the friction combination rule of each pair, (n,) each."""
         rule = np.concatenate([self.t.rule, np.zeros(len(self.t.materials), np.int64)])
         above = (rule[a] >> 2) - (rule[b] >> 2)
         alone = (a == b) | (above != 0)

@@ -71,8 +71,7 @@ def _rotor(model: Model, joint: int, body: int) -> Array:
 def rotation_angles(w: Any) -> Array:
     """Return the rotation angle of each body in the substep (rad), (worlds, bodies).
 
-    The angle of a rotor excludes its spin. Exception: it includes the spin if the rotor is too fast for the time step
-    and its axis rotates.
+    The angle of a rotor includes its spin only if the rotor is too fast for the time step and its axis rotates.
     """
     h, omega = w.real.type(w.h), w.twist[..., 3:]
     angle = h * rotations.norm(omega)

@@ -190,7 +190,7 @@ class StepBuffers:
         return mean
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the linear laws ``P - D u`` of an actuator group. A later call replaces these laws."""
+        """Set the linear laws ``impulse - slope * velocity`` of an actuator group. A later call replaces these laws."""
         self.law.terms[group.type.name] = (group, self.broadcast(impulse), self.broadcast(slope))
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
@@ -206,7 +206,7 @@ class StepBuffers:
         self.law.clamped[group.type.name] = (group, group.clamp_index, values)
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Set the law ``P - D u`` of an actuator that couples n axes. P is (num_worlds, n), D is (num_worlds, n, n).
+        """Set the law ``impulse - slope @ velocity`` of an actuator that couples several axes.
 
         Raises:
             ModelError: the kind of actuator does not declare itself ``coupled``.
@@ -236,7 +236,7 @@ class StepBuffers:
         return total
 
     def damper_law(self, damping: Array) -> tuple[Array, Array]:
-        """Return P and D of the law ``P - D u`` for viscous damping on each axis."""
+        """Return the impulse and slope of the law ``impulse - slope * velocity`` for viscous damping on each axis."""
         if self.scheme == "semi_implicit":
             return np.zeros_like(self.rate), self.kick_time * damping
         known = LAST * self.rate + BEFORE_LAST * self.rate_old

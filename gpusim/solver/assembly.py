@@ -104,6 +104,6 @@ def _square(errors: Array) -> Array:
 
 
 def by_label(labels: list[str], errors: Array) -> dict[str, Array]:
-    """Return the maximum position error of each constraint in each world, (num_worlds,), by label."""
+    """Return a dict that maps each constraint label to the maximum position error in each world, (num_worlds,)."""
     sizes = np.max(np.abs(errors), axis=2)
     return {label: sizes[:, k] for k, label in enumerate(labels)}

@@ -36,7 +36,7 @@ class Launch:
     """One kernel launch.
 
     Attributes:
-        condition: bit mask of conditions. The launch runs only in worlds that meet all of them.
+        condition: bit mask of conditions. The launch runs only in worlds that meet all of these conditions.
         level: level of the elimination tree, or number of the color.
         stage: name that profiles show for the launch.
         items: maximum number of work items per world, or None if unknown. 0 means that one block runs a whole world.

@@ -41,8 +41,8 @@ class Phase:
             ``level``.
         reads, writes: names of arrays (model/fields.py), separated by spaces. ``reads`` can omit arrays in ``writes``.
         room: upper bound of ``items`` over all worlds, for phases whose number of items depends on the world.
-        bound: upper bound of the number of items as a product of sizes and factors. It is necessary if ``items`` and
-            ``room`` are C++ expressions.
+        bound: upper bound of the number of items as a product of sizes and factors. This bound is necessary if
+            ``items`` and ``room`` are C++ expressions.
     """
 
     name: str
@@ -85,8 +85,8 @@ class Condition:
 
     Attributes:
         text: condition as a C++ expression of the world ``w``.
-        host: function that evaluates the condition on the host. With ``each_world``, it returns True if the condition
-            can be true in a world.
+        host: function that evaluates the condition on the host. If ``each_world`` is True, the function returns True if
+            the condition can be true in any world.
         each_world: True if each world evaluates the condition on the device.
         build: function that returns the value of the condition in a build, or None if it is not constant.
     """
@@ -138,7 +138,7 @@ class If(Node):
 
 @dataclass(frozen=True)
 class While(Node):
-    """Loop node: it repeats its child nodes while the condition is true in a world."""
+    """Loop node: it repeats its child nodes while the condition is true in any world."""
 
     when: Condition
     body: tuple[Node, ...]
@@ -197,10 +197,10 @@ class Stage(Routine):
 
     Attributes:
         together: if this condition is true, the staged launch runs the stage with one block per world.
-        reference: name of the NumPy function in gpusim/reference/, such as "joints.kick.kick". Its argument is the
+        reference: name of the NumPy function in gpusim/reference/, such as "joints.kick.kick". The function takes the
             StepBuffers. Default: the function in stages.py with the name of the stage. A dict ``CONSTANTS`` in the file
             of the function defines constants for the kernels.
-        kernels: file in cuda_kernels/ with the phases of the stage, or "" if another stage's file contains them.
+        kernels: file in cuda_kernels/ with the phases of the stage, or "" if the phases are in another stage's file.
     """
 
     together: Condition | None = None

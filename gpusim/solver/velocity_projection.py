@@ -74,8 +74,8 @@ def _moving(w: StepBuffers, rows: Array) -> Array:
 class Held:
     """Velocities that the projection must keep: rates of joint coordinates, or a part of a body's twist.
 
-    If ``body`` is negative, these are the rates of the joint coordinates ``numbers``. Otherwise, these are three
-    components of the twist of ``body``: 0 to 2 (linear, ``first`` = 0) or 3 to 5 (angular, ``first`` = 3).
+    If ``body`` is negative, the projection keeps the rates of the joint coordinates ``numbers``. Otherwise, it keeps
+    three components of the twist of ``body``: 0 to 2 (linear, ``first`` = 0) or 3 to 5 (angular, ``first`` = 3).
     """
 
     numbers: tuple[int, ...]

@@ -64,7 +64,7 @@ C_TYPES = {"pose": "double", "real": "real", "stored": "stored", "int": "int"}
 
 
 def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[type-arg]
-    """Return the numerical constants that NumPy code and kernels share, by name."""
+    """Return a dict of the numerical constants that NumPy code and kernels share."""
     return {
         "NEXT": NEXT,
         "LAST": LAST,
@@ -168,7 +168,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
 
 
 def codes() -> dict[str, int]:
-    """Return the integer codes that host code and kernels share, by name."""
+    """Return a dict of the integer codes that host code and kernels share."""
     modes_of_rows = (
         "FREE", "SLIDE_UP", "SLIDE_DOWN", "STICK", "AT_LOWER", "AT_UPPER", "CONTACT_BITS", "CLAMP_UP", "CLAMP_DOWN",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Generate SIMD versions of phases for the native backend, which run for a group of worlds at once.
+"""Generate SIMD versions of phases for the native backend. They run for a group of worlds at once.
 
 Each SIMD vector contains one number from each world of the group. This module copies the kernel sources in FILES,
 without the text between ``#if !GPUSIM_WIDE`` and ``#endif``. The phases in the copies are *wide*. All other phases run

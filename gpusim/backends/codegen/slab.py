@@ -37,7 +37,7 @@ class SlabField:
 
 @dataclass(frozen=True)
 class SlabLayout:
-    """Layout of a slab (memory block of one world): the location of each array by name, and the size in bytes."""
+    """Layout of a slab (memory block of one world): the location of each array, and the size in bytes."""
 
     fields: dict[str, SlabField]
     size: int

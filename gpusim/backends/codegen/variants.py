@@ -101,7 +101,7 @@ def model_variant(
 
 
 def generated_headers(real: np.dtype, kinds: Kinds) -> dict[str, str]:  # type: ignore[type-arg]
-    """Return the generated headers by name, with comments for readers and without model sizes."""
+    """Return a dict of the generated headers. The headers contain comments, but no model sizes."""
     observed = {"kept.cuh": kept_header(kinds), "quantities.cuh": quantities_header(kinds)}
     return {"world.cuh": arguments_header(real, kinds), "kinds.cuh": actuators_header(kinds)} | observed
 
@@ -206,7 +206,7 @@ def make_variant(
 
 
 def in_parts(variant: Variant) -> Variant | None:
-    """Return a build in two parts to link: narrow phase and all other code. Return None without a narrow phase."""
+    """Split a build into two parts to link: narrow phase and all other code. Return None without a narrow phase."""
     shapes = variant.defines.get("GPUSIM_SHAPES", "0")
     if shapes == "0" or variant.defines.get("GPUSIM_PART") == "2":
         return None

@@ -234,7 +234,8 @@ class CudaBackend(KernelBackend):
     def run(self, n: int, dt: float) -> bool:
         """Launch ``n`` steps of ``dt`` seconds on CuPy's current stream. Do not wait for the device.
 
-        The host may notice a failed world only in a later call. To wait for the device, call :meth:`read_health`.
+        This call may not report a new failed world yet. A later call reports this world. To wait for the device, call
+        :meth:`read_health`.
 
         Returns:
             True if the host knows of more failed worlds than in the previous call.
@@ -352,12 +353,12 @@ class CudaBackend(KernelBackend):
         return self.fill_work(h)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts of the last stage forward, or None if the model has no pair capacity."""
+        """Return the contacts of the last stage forward, or None if the capacity of the pair buffer is 0."""
         self._ensure_forward(self._forward_contacts_h)
         return super().forward_contacts()
 
     def invalidate(self, initial: bool = False) -> None:
-        """Invalidate the results of stage forward, and with ``initial`` also the copy of the reset state."""
+        """Invalidate the results of stage forward. With ``initial``, also invalidate the copy of the reset state."""
         if initial:
             self._initial_arguments = None
         self._forward_h, self._posed = 0.0, False
@@ -380,7 +381,7 @@ class CudaBackend(KernelBackend):
         return np.ascontiguousarray(own).view(field.dtype).reshape(self.num_worlds, *field.shape)
 
     def observer(self, entries: Array, width: int, array: Any = None) -> tuple[Any, Callable[[], None]]:
-        """Return a device array for signals, and a function that launches the kernels that fill it."""
+        """Return a device array for signals, and a function that fills the array with kernels."""
         launch = ObserverLaunch(self, entries, width, array)
         return launch.out, launch
 

@@ -1,9 +1,9 @@
 """Builds of the CUDA backend. A simulation starts with a quick build, and compiles a full build in the background.
 
 With full optimization, ptxas takes half a minute for the contact code of all shape kinds. A quick build takes seconds,
-and its results are bit-identical. The backend links a quick build from parts, so that ptxas compiles each function
-once. If the driver cannot link the parts, ptxas uses a lower optimization level. Meanwhile, a separate process compiles
-the full build (background_builds.py). When the full build is ready, the simulation switches to it between two runs.
+and gives bit-identical results. The backend links a quick build from parts, so that ptxas compiles each function once.
+If the driver cannot link the parts, ptxas uses a lower optimization level. Meanwhile, a separate process compiles the
+full build (background_builds.py). When the full build is ready, the simulation switches to it between two runs.
 
 A quick build works for many models. With many worlds, the full build is specialized for the sizes of the model
 (``Variant.full``). Until the full build is ready, the backend uses a general full build from the cache, if one exists.
@@ -35,7 +35,7 @@ def way_of_building() -> str:
     """Return the value of ``$GPUSIM_CUDA_BUILD``: "auto" (default), "full" (wait for full builds) or "quick".
 
     Raises:
-        ModelError: the variable has another value.
+        ModelError: the value of the variable is unknown.
     """
     way = os.environ.get(ENVIRONMENT) or "auto"
     if way not in WAYS:
@@ -59,7 +59,7 @@ class _Job:
 class _Order:
     """Build with the compilations that it needs.
 
-    A build in the cache needs none. A linked build needs one per part. Any other build needs one.
+    A cached build needs no compilation. A linked build needs one for each part. Any other build needs one.
     """
 
     variant: Variant
@@ -87,7 +87,7 @@ class CudaBuilds:
         self.unlinked = ""
 
     def module(self, variant: Variant) -> Any:
-        """Return the CuPy module of a build. If this is a quick build, also start its full build in the background.
+        """Return the CuPy module of a build. If this is a quick build, also start the full build in the background.
 
         Raises:
             CompileError: a source has an error.

@@ -31,14 +31,14 @@ class CudaMemory(KernelMemory):
     Attributes:
         arrays: device arrays by the name given to :meth:`bind_array`.
         added: names of additional state arrays (:meth:`register_array`).
-        host_newer, control_newer: True if the state (or the commands) on the host are newer than on the device.
-        device_newer, commands_newer: True if the state (or the commands) on the device are newer than on the host.
+        host_newer, device_newer: True if the newest state is only on the host, or only on the device.
+        control_newer, commands_newer: True if the newest commands are only on the host, or only on the device.
         control_lent: True if the user may still write to the array from :meth:`host_control`.
         substep: duration of the last substep (s), or 0 right after a reset. Valid only if ``device_newer`` is True.
         overriding: True if a world may be in an emergency stop.
         replays: True if replays of a captured CUDA graph may change the state. Every read then copies from the device.
         capturing: True during the capture of a CUDA graph. Calls that need the host then raise an error.
-        pull_written: function that copies parameters written on the device to the host.
+        pull_written: function that updates the host copies of parameters.
 
     Raises:
         ModelError: CuPy is missing, or the GPU does not exist.
@@ -113,7 +113,7 @@ class CudaMemory(KernelMemory):
         return bool(given.dtype == bool)
 
     def pull_parameters(self) -> None:
-        """Copy parameters that the user has written on the device to the host."""
+        """Update the host copies of parameters that the user has written on the device."""
         self.pull_written()
 
     def _refuse(self) -> None:
@@ -182,7 +182,7 @@ class CudaMemory(KernelMemory):
         return self.control
 
     def hold_overridden(self) -> None:
-        """Set the device commands that an emergency stop overrides to the values in the state array OVERRIDE."""
+        """Copy the values in the state array OVERRIDE to the commands that an emergency stop overrides."""
         with self.here():
             self.push()
             if self.overriding and self.control.size:

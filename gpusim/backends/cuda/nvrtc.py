@@ -1,8 +1,8 @@
 """NVRTC, NVIDIA's run-time compiler for CUDA C++. It needs no GPU and no driver.
 
 gpusim calls NVRTC through CuPy. Without CuPy, gpusim loads the shared library through ctypes. Install the library with
-``pip install nvidia-cuda-nvrtc-cu12``. gpusim also loads the library if a build needs another major version than CuPy
-provides. For example, NVRTC 13 does not support sm_70.
+``pip install nvidia-cuda-nvrtc-cu12``. gpusim also loads the library if a build needs a major version that CuPy does
+not provide. For example, NVRTC 13 does not support sm_70.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPILATION_FAILED = 6  # NVRTC_ERROR_COMPILATION: the log contains the errors
 
 
 class NvrtcMissingError(CompileError):
-    """Error if NVRTC, or its requested version, is not installed."""
+    """Error if NVRTC or the requested version of NVRTC is not installed."""
 
 
 class Compiled(NamedTuple):

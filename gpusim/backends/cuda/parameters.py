@@ -70,7 +70,7 @@ class CudaParameters(KernelParameters):
                 arrays[field][...] = derive(field, topology, given, self.real, self.memory.cupy)
 
     def _pull(self) -> None:
-        """Copy parameters that the user has written on the device to the host."""
+        """Update the host copies of parameters that the user has written on the device."""
         every = np.arange(self.memory.num_worlds)
         for name in sorted(self._newer):
             values, kind = self.memory.read_array(name), name.removesuffix("_parameters")

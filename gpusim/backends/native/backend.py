@@ -137,7 +137,7 @@ class NativeBackend(KernelBackend):
             self._ensure_memory(self.team * self._library.group_bytes(self._address))
 
     def lanes(self) -> int:
-        """Return how many contact manifolds memory interleaves: the SIMD vector length, or 1 for small worlds."""
+        """Return how many contact manifolds are interleaved in memory: SIMD vector length, or 1 for small worlds."""
         return 1 if self.sizes["pairs"] < MIN_WIDE else vector_bytes() // self.real.itemsize
 
     @property
@@ -205,7 +205,7 @@ class NativeBackend(KernelBackend):
         return run
 
     def _end_run(self, spent: float) -> bool:
-        """End a run that took ``spent`` seconds: look for specialized kernels. Return True if a world failed."""
+        """Look for specialized kernels after a run that took ``spent`` seconds. Return True if a world failed."""
         if self._specialization is not None:
             self._specialize(self._specialization, spent)
         return self.newly("failed")

@@ -95,7 +95,7 @@ def check_native() -> None:
     """Check that a C++ compiler exists, or that the cache contains kernels.
 
     Raises:
-        CompileError: neither a compiler nor a cached kernel exists. The message contains the fix.
+        CompileError: no compiler is installed, and the cache contains no kernels. The message contains the fix.
     """
     try:
         find_compiler()
@@ -185,7 +185,7 @@ def find_native(
 
 
 def _texts(main: str, generated: dict[str, str], linked: Sequence[Unit]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return all sources of a build and of its linked units, and the other texts that identify the build."""
+    """Return all sources of a build and of its linked units, and further texts that identify the build."""
     sources = reachable_sources(main, generated)
     for unit, headers, defines in linked:
         sources |= reachable_sources(unit, headers)
@@ -310,7 +310,7 @@ def _build(
 
 
 def _object(compiler: Compiler, main: str, generated: dict[str, str], defines: dict[str, str]) -> Path:
-    """Return the path of a compiled unit to link. Compile the unit unless it is in the cache."""
+    """Return the path of a compiled unit to link. Compile the unit if it is not in the cache."""
     sources, flags = reachable_sources(main, generated), [*_flags(), *_macros(compiler, defines)]
     name = _library(compiler, main, sources, generated, defines, flags).removesuffix(LIBRARY_SUFFIX) + OBJECT_SUFFIX
     return cached(name, lambda scratch: _make(compiler, main, sources, flags, scratch, name), f"{main} for this CPU")

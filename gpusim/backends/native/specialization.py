@@ -32,7 +32,7 @@ class Specialization:
         self._ordered: BackgroundBuild | None = None
 
     def arrived(self, spent: float) -> Variant | None:
-        """Return the specialized build once, in the first call after it is ready. Return None in all other calls.
+        """Return the specialized build in the first call after it is ready. Return None in all other calls.
 
         Args:
             spent: computing time of steps since the last call (s).

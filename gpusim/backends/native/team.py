@@ -17,7 +17,7 @@ KEPT = 0.9
 class Team:
     """Tuner of the number of threads, from 1 to ``max_size``.
 
-    It tries half or twice the number of threads for some steps, and keeps the faster number.
+    The tuner tries half or twice the number of threads for some steps, and keeps the fastest number.
 
     Attributes:
         size: number of threads for the next step.

@@ -103,7 +103,7 @@ class NumpyBackend:
             self._trial = keep_contacts(self.work)
 
     def forward_contacts(self) -> ForwardContacts | None:
-        """Return the contacts after stage forward, or None if the model has no pair capacity."""
+        """Return the contacts after stage forward, or None if the capacity of the pair buffer is 0."""
         return self._trial
 
     def _contact_state(self) -> dict[str, Array]:

@@ -160,7 +160,7 @@ class Field:
         return True
 
     def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
-        """Return whether the surface at point q is above the contact plane of ``other``.
+        """Return whether the surface at point q is above the contact plane at contact point ``other``.
 
         Return True if q is outside the field.
         """
@@ -171,7 +171,7 @@ class Field:
         return bool(other.gap + (q - x.position) @ other.normal >= step)
 
     def bulges(self, t: Triangle) -> bool:
-        """Return whether the surface bends down near triangle ``t``, or ``t`` is at the border of the field."""
+        """Return True if the surface bends down near triangle ``t``, or if ``t`` is at the border of the field."""
         grid = t.corner[:, :2] / self._spacing + 0.5 * self._last
         if np.any(grid < 0.5) or np.any(grid > self._last - 0.5):
             return True
@@ -210,9 +210,9 @@ class Surface(Protocol):
     """Interface of ground surfaces (height field or triangle mesh). Vectors are in the frame of the surface."""
 
     def rises_at(self, q: Array, x: ContactPoint, other: ContactPoint, step: float) -> bool:
-        """Return whether the surface at point q stops a shape from sliding along the contact plane of ``other``.
+        """Return whether the surface at point q stops a shape from sliding along the contact plane at ``other``.
 
-        The shape touches the surface at ``x`` and at ``other``.
+        The shape touches the surface at the contact points ``x`` and ``other``.
         """
 
 
@@ -246,7 +246,7 @@ def _is_lowest(position: Array, n: Array, body: Posed) -> bool:
 
 
 def _blocks(ground: Surface, body: Posed, other: ContactPoint, x: ContactPoint) -> bool:
-    """Return whether the ground at contact point x stops a shape that slides along the contact plane of ``other``."""
+    """Return whether the ground at ``x`` stops a shape that slides along the contact plane at point ``other``."""
     up, step, cosine = other.normal, STEP * 2.0 * body.shape.extent, float(other.normal @ x.normal)
     if other.gap > x.gap + step or not _is_lowest(x.position, up, body):
         return True
@@ -305,7 +305,7 @@ def _all_points(ground: Field, body: Posed, margin: float, max_count: int) -> li
 
 
 def _over_triangle(ground: Field, t: Triangle, body: Posed, margin: float) -> tuple[list[ContactPoint], float]:
-    """Return the contact points inside triangle ``t``, and a lower bound for the gaps at its edges."""
+    """Return the contact points inside triangle ``t``, and a lower bound for the gaps at the edges of ``t``."""
     n, radius = t.normal, body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     min_gap = float(t.height(lowest))

@@ -64,7 +64,7 @@ def mixed(*numbers: int) -> int:
 def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
     """Clip a polygon by a line, and return the part on the inner side.
 
-    The line goes through x. Its unit normal ``outward`` points away from the inner side.
+    The line goes through x. The unit normal ``outward`` of the line points away from the inner side.
     """
     level = (loop.corner - x) @ outward
     corners, edges = [], []
@@ -84,9 +84,9 @@ def clip(loop: Loop, x: Array, outward: Array, edge: int, slack: float) -> Loop:
 
 
 def sides(loop: Loop) -> list[tuple[Array, Array, int]]:
-    """Return for each edge of the polygon: its start point, its outward normal and its index.
+    """Return the start point, the outward normal and the index of each edge of the polygon.
 
-    A polygon with two corners is a line segment. Its two normals point along the segment.
+    A polygon with two corners is a line segment. The two normals of a segment point along the segment.
     """
     made = []
     for i, edge in enumerate(loop.edge):
@@ -148,7 +148,7 @@ def spanning(points: Array, gap: Array) -> Array:
 
 
 def _heights(corners: Array, at: Array) -> Array:
-    """Fit a plane to n corners (n, 3), and return its heights at k positions ``at`` (k, 2)."""
+    """Fit a plane to n corners (n, 3), and return the heights of the plane at k positions ``at`` (k, 2)."""
     middle = corners.mean(axis=0)
     spread = corners - middle
     slope = np.linalg.lstsq(spread[:, :2], spread[:, 2], rcond=1e-9)[0]
@@ -169,7 +169,7 @@ def _facing(pair: Pair, found: Approach, side: int) -> tuple[Array, Loop]:
 
 
 def touching_points(pair: Pair, found: Approach, limit: float = np.inf) -> tuple[Array, Array, list[int]]:
-    """Return the overlap's corners with gaps up to ``limit``: positions (n, 2), gaps (n,) and feature numbers."""
+    """Return the n contact points with gaps up to ``limit``: positions (n, 2), gaps (n,) and feature numbers."""
     slack = SLACK * pair.extent
     (p, loop_a), (q, loop_b) = _facing(pair, found, 0), _facing(pair, found, 1)
     nearest = found.axes @ (0.5 * (found.on_a + found.on_b) - pair.a.center)

@@ -71,7 +71,7 @@ class Triangle:
 
 
 class Ground:
-    """Mesh together with a shape near it. All points and vectors are in the frame of the mesh."""
+    """Triangle mesh, and one shape near the mesh. All points and vectors are in the frame of the mesh."""
 
     def __init__(self, mesh: TriangleMesh, body: Posed, margin: float) -> None:
         self._tree = mesh.tree
@@ -185,7 +185,7 @@ def on_triangle_mesh(
 
 
 def _in_front(ground: Ground, t: Triangle) -> tuple[list[ContactPoint], bool]:
-    """Return the contact points inside triangle ``t``, and whether the caller can skip its edges."""
+    """Return the contact points inside triangle ``t``, and whether the caller can skip the edges of ``t``."""
     body, n, radius = ground.body, t.normal, ground.body.shape.radius
     lowest = body.support(-n[None])[0] - radius * n
     min_gap = float(t.height(lowest))

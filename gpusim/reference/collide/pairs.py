@@ -91,9 +91,9 @@ def _convex_manifold(a: Convex, pose_a: Pose, body: Posed, margin: float, guess:
 
 
 def grazes(pair: Pair) -> bool:
-    """Return whether two boxes only graze: they overlap only slightly along two box axes. Grazing boxes get no contact.
+    """Return whether two boxes overlap only slightly along two box axes. Such grazing boxes get no contact.
 
-    The angle between the two axes is more than 60 degrees.
+    The angle between these two axes is more than 60 degrees.
     """
     a, b = pair.a.shape, pair.b.shape
     if not (isinstance(a, Box) and isinstance(b, Box)):
@@ -160,7 +160,7 @@ def find_all_manifolds(
 def runs(world: Array, pair: Array) -> list[tuple[int, int]]:
     """Return the first index and the length of each run of equal consecutive pairs.
 
-    The n pairs are given by their worlds ``world`` (n,) and shape indices ``pair`` (n, 2).
+    ``world`` (n,) and ``pair`` (n, 2) contain the world and the shape indices of each pair.
     """
     keys = np.column_stack([world, pair])
     starts = np.flatnonzero(np.concatenate([[True], np.any(keys[1:] != keys[:-1], axis=1)]))

@@ -270,7 +270,7 @@ def _hull(points: Array, extent: float) -> ConvexHull:
 
 
 def sharpened(pair: Pair, found: Approach) -> Approach:
-    """Refine the normal and the nearest points of ``found``, with the shapes moved slightly apart."""
+    """Refine the normal and the nearest points of ``found``. The search first moves the shapes slightly apart."""
     space = APART * pair.extent
     for _ in range(POLISHES):
         shift = (space - found.gap - pair.radii) * found.normal

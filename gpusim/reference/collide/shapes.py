@@ -47,7 +47,7 @@ class Convex(ABC):
     Attributes:
         radius: distance by which the core is inflated, m.
         solid: True if the core has a volume.
-        flat: True if the core is a point, a segment or a polytope. The normals of such cores are exact.
+        flat: True if the core is a point, a segment or a polytope. The contact normals of these cores are exact.
         single: True if contacts of the shape with planes and convex shapes always have one point.
         rim: True if a polygon approximates the circular rim of the shape's end caps.
     """
@@ -178,7 +178,7 @@ class Cylinder(Convex, kind="cylinder"):
 
 
 class Cone(Convex, kind="cone"):
-    """Cone with its base at z = -size[1] and its tip at +size[1]."""
+    """Cone with its base at z = -size[1] and its tip at z = size[1]."""
 
     rim = True
 

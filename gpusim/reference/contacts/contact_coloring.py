@@ -1,8 +1,8 @@
 """Stage color_contacts: color the contact manifolds. No two manifolds of one color share a dynamic body.
 
-The coloring is greedy and handles the manifolds in a pseudorandom order. Each manifold takes the lowest color that
-neither of its bodies uses yet. If its bodies already use all colors, the manifold joins the overflow (manifolds without
-a color). The solver splits the mass of a body over its overflow manifolds.
+The coloring is greedy and handles the manifolds in a pseudorandom order. Each manifold takes the lowest color that its
+two bodies do not use yet. If its bodies already use all colors, the manifold joins the overflow (manifolds without a
+color). The solver splits the mass of a body over its overflow manifolds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NO_CONTACT, OVERFLOW, ARTICULATED = -2, -1, -3
 
 
 def color(w: StepBuffers) -> None:
-    """Color the manifolds of all worlds, and list the manifolds of each color and the overflow of each body."""
+    """Color the manifolds of all worlds. List the manifolds of each color, and the overflow manifolds of each body."""
     c, state, shapes = w.contacts, w.state.arrays, w.model.contact
     assert c is not None
     articulated = shapes.articulated & (w.config.direct)
@@ -103,7 +103,8 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
     Args:
         chosen: (n,) color of each manifold, from :func:`color_pairs`.
         colors: number of colors.
-        first: (colors + 3,) output for the start index of each list in ``member``, and the end of the last list.
+        first: (colors + 3,) output for the start index of each list in ``member``, followed by the end index of the
+            last list.
         member: output for the manifold indices of all lists.
     """
     listed = np.flatnonzero(chosen != NO_CONTACT)
@@ -114,14 +115,14 @@ def list_colors(chosen: Array, colors: int, first: Array, member: Array) -> None
 
 
 def list_overflow(bodies: Array, members: Array, parts: Array, start: Array, side: Array) -> None:
-    """List the manifolds of the overflow for each body, as sides.
+    """List the overflow manifolds of each body. The entries are indices of sides.
 
     A side is one of the two bodies of a manifold: side 2 k is body A of manifold k, and side 2 k + 1 is body B.
 
     Args:
         bodies: (n, 2) bodies of each manifold of the world.
         members: (overflow,) indices of the manifolds of the overflow.
-        parts: (bodies,) output for the number of sides on each body. The caller fills it with zeros first.
+        parts: (bodies,) output for the number of sides on each body. The caller fills ``parts`` with zeros first.
         start: (bodies + 1,) output for the index in ``side`` at which the sides of each body start.
         side: output for the sides, sorted by body.
     """

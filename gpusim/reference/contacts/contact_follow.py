@@ -35,7 +35,7 @@ def _past_seam(w: StepBuffers, world: int, pair: Array, new: NarrowPhaseResult, 
 
 
 def _choose(new: NarrowPhaseResult, world: Array, pair: Array, points: Array, normal: Array) -> None:
-    """Replace each stored manifold by the new manifold of its pair with the nearest normal, or remove it."""
+    """Select for each stored manifold the new manifold with the nearest normal. Remove entries without a match."""
     source = np.arange(world.size)
     none = points == 0
     for first, count in runs(world, pair):

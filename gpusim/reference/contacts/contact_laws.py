@@ -17,9 +17,9 @@ impulse. A stiff linear spring, with a large kappa = h^2 k f, would gain energy.
 max(1/4, 1/2 - 1/kappa), and adds the damping SPRING_DAMPING h k kappa/(1 + kappa).
 
 Impacts (``impact_speed``): let a be the normal acceleration of the contact point in the kick, and e the coefficient of
-restitution. At the start of the substep, the point has the speed u_s = u_0 + a h_prev/2. It hits the surface at the
-speed u_i = -sqrt(u_s^2 - 2 a gap). The solve sets its speed to ``-e u_i - a h/2``, so that the point has the speed -e
-u_i half a step later. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
+restitution. At the start of the substep, the point has the speed u_s = u_0 + a h_prev/2. The contact point hits the
+surface at the speed u_i = -sqrt(u_s^2 - 2 a gap). The solve sets its speed to ``-e u_i - a h/2``, so that the point has
+the speed -e u_i half a step later. If |u_i| is below 2 |a| h, the contact rests and does not bounce (e = 0).
 
 Coulomb friction (``coulomb``): the magnitude of the friction impulse p_t is at most mu p_n. If |p_t| is below this
 limit, the point sticks. At the limit, p_t is opposite to the resulting velocity: u = K p_t - g = -x p_t with x > 0. K
@@ -178,7 +178,7 @@ def _on_circle(limit: Array, mass: Array, u: Array, p: Array) -> Array:
 
 
 def regularized(limit: Array, speed: Array, mass: Array, u: Array, p: Array) -> Array:
-    """Return the impulse -g u of regularized friction, g = limit/max(|u|, speed). See :func:`coulomb`."""
+    """Return the impulse -g u of regularized friction, with g = limit/max(|u|, speed). See :func:`coulomb`."""
     real = limit.dtype.type
     k11, k12, k22 = mass[:, 3], mass[:, 4], mass[:, 5]
     f1, f2 = u[:, 0] - (k11 * p[:, 0] + k12 * p[:, 1]), u[:, 1] - (k12 * p[:, 0] + k22 * p[:, 1])

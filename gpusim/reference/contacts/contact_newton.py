@@ -77,7 +77,7 @@ def condensed_count(w: StepBuffers) -> Array:
 
 
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
-    """Yield groups of manifolds, as a list and indices in this list. A group has at most one manifold per world."""
+    """Yield groups with at most one manifold per world. A group is a list of manifolds and indices in this list."""
     for part in w.touch.articulated:
         yield part, np.arange(part.world.size)
     for part in w.touch.lists:
@@ -103,7 +103,7 @@ def at_once(w: StepBuffers) -> Array:
 class Space:
     """Unknowns of K worlds, with N unknowns per world.
 
-    A world with fewer unknowns has entries of kind NONE at the end.
+    If a world has fewer unknowns, its last entries have the kind NONE.
     """
 
     world: Array
@@ -134,12 +134,12 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the second tangent for each first tangent, and vice versa, (K, N)."""
+        """Return the index of the second tangent for each first tangent, and vice versa, (worlds, unknowns)."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 
 def find_space(w: StepBuffers, worlds: Array) -> Space:
-    """Return the unknowns and their current values for the worlds in the mask ``worlds``, (num_worlds,)."""
+    """Return the unknowns with current values, for the worlds in the mask ``worlds``, (num_worlds,)."""
     world = np.flatnonzero(worlds)
     index = np.full(w.num_worlds, -1)
     index[world] = np.arange(world.size)
@@ -165,7 +165,7 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
 
 
 def _numbers(m: Manifolds, first: Array) -> list[tuple[Array, Array, int, int]]:
-    """Return groups of unknowns: manifolds, indices of the unknowns, axis of the frame, point (-1 for torques)."""
+    """Return groups of unknowns. A group has manifolds, unknown indices, frame axis and point (-1 for torques)."""
     out = []
     for k in range(POINTS):
         rows = np.flatnonzero(m.points > k)
@@ -206,7 +206,7 @@ def _enter(s: Space, m: Manifolds, slot: Array, first: Array, twist: Array) -> N
 
 
 def _find_response(w: StepBuffers, s: Space) -> None:
-    """Compute the response matrix: the velocity along each unknown impulse per unit of each unknown impulse."""
+    """Compute the response matrices. Entry (i, j) is the velocity along impulse i per unit of impulse j."""
     count = s.kind.shape[1]
     owner = np.full(s.kind.shape, -1)
     for n, (part, rows, slot) in enumerate(s.parts):
@@ -235,7 +235,7 @@ def _find_response(w: StepBuffers, s: Space) -> None:
 
 
 def _scale_torques(s: Space) -> None:
-    """Set ``scale`` of each torque to 1 / response. Both tangents use the larger response of the two."""
+    """Set ``scale`` of each torque to 1 / response. Both tangents use the larger of their two responses."""
     torque = (s.wrench[..., :3] == 0.0).all(axis=2) & (s.kind != NONE)
     diagonal = np.arange(s.kind.shape[1])
     diagonal_response = s.response[:, diagonal, diagonal]
@@ -245,7 +245,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Differences between the impulses and their projections (K, N), and data for their derivatives."""
+    """Differences between the impulses and their projections (worlds, unknowns), and data for their derivatives."""
 
     missed: Array
     state: Array
@@ -256,12 +256,12 @@ class Projection:
 
     @property
     def square(self) -> Array:
-        """Return the sum of the squared differences in each world, (K,)."""
+        """Return the sum of the squared differences in each world, (worlds,)."""
         return np.add.accumulate(self.missed * self.missed, axis=1)[:, -1]
 
 
 def project(s: Space, impulse: Array, velocity: Array) -> Projection:
-    """Compute the differences between impulses and their projections. ``velocity`` is along the impulses, (K, N)."""
+    """Compute the differences between impulses and their projections. ``velocity`` is along the impulses."""
     free = impulse - velocity * s.scale
     normal = s.kind == NORMAL
     pressed = max_(impulse, impulse.dtype.type(0))
@@ -282,9 +282,9 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the linear equations of a Newton step, (K, N, N + 1).
+    """Return the linear equations of a Newton step, (worlds, unknowns, unknowns + 1).
 
-    The first N columns are the damped Jacobian, and the last column is the difference from the projections.
+    The last column is the difference from the projections. The other columns are the damped Jacobian.
     """
     count = s.kind.shape[1]
     unit = np.eye(count, dtype=impulse.dtype)
@@ -304,7 +304,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the linear equations by Gaussian elimination, and return the Newton steps (K, N)."""
+    """Solve the linear equations by Gaussian elimination, and return the Newton steps (worlds, unknowns)."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):
@@ -318,7 +318,7 @@ def _eliminate(equations: Array) -> Array:
 
 
 def _move(s: Space, step: Array) -> Array:
-    """Return the velocity change (K, N) that the impulse change ``step`` causes."""
+    """Return the velocity change (worlds, unknowns) that the impulse change ``step`` causes."""
     moved = np.zeros_like(step)
     for k in range(step.shape[1]):
         moved += s.response[:, :, k] * step[:, k, None]
@@ -333,7 +333,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
         tolerance: the iteration ends if the distance from the projections is below this value, N s.
 
     Returns:
-        A mask of the solved worlds, and the final distances from the projections (N s), each (K,).
+        A mask of the solved worlds, and the final distances from the projections (N s), each (worlds,).
     """
     real = s.impulse.dtype
     solved, active = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
@@ -362,7 +362,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
 
 
 def _search(s: Space, active: Array, step: Array, moved: Array, square: Array) -> Array:
-    """Apply the Newton step, halved until the error decreases. Return a mask of the worlds with a decrease, (K,)."""
+    """Halve the Newton step until the error decreases, and apply it. Return a mask of the worlds with success."""
     better, fraction = np.zeros_like(active), s.impulse.dtype.type(1)
     for _ in range(NEWTON_HALVINGS):
         trial, velocity = s.impulse - step * fraction, s.velocity - moved * fraction

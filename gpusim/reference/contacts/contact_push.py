@@ -3,14 +3,12 @@
 The solver computes push-outs before it solves the velocities. q is the position impulse of a contact point. w is the
 relative normal speed that all position impulses together cause at this point. f is the speed of the point per unit
 impulse. ``over`` is the penetration beyond the slop, and y is the compliance of the push-out. q satisfies a
-complementarity problem: both conditions hold, and at least one is an equality:
+complementarity problem. Both conditions hold, and at least one of them is an equality:
 
     w + y q >= (1 + y/f) (min(PUSH_SHARE over/h, max_depenetration_speed) - carried),   q >= 0.
 
 ``carried`` is the speed at which a load presses the surfaces together (contact_rows.py). During the drift, bodies move
-by h w.
-
-Push-outs are frictionless.
+by h w. Push-outs are frictionless.
 """
 
 from __future__ import annotations

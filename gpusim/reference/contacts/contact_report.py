@@ -28,7 +28,7 @@ _NORMAL_AT, _FRICTION_AT = 0, 2
 class ForwardContacts:
     """Contacts after stage forward: n manifolds with contact points, sorted by world and pair index.
 
-    :class:`gpusim.reference.contacts.manifolds.Manifolds` describes all arrays except the last three.
+    :class:`gpusim.reference.contacts.manifolds.Manifolds` describes most of the arrays.
     """
 
     world: Array
@@ -66,8 +66,8 @@ def touching_pairs(pair_points: Array, pair_count: Array) -> tuple[Array, Array]
 class Contacts:
     """Contact points at the current time, sorted by world and pair of shapes. Vectors are in the world frame.
 
-    Points with a positive gap do not touch: their mode is ``FLIGHT``, and their force is zero. Of the two shapes, A is
-    the shape that was added to the model first. n is the number of contact points.
+    Points with a positive gap do not touch: their mode is ``FLIGHT``, and their force is zero. Shape A is the shape
+    that was added to the model first. n is the number of contact points.
 
     Attributes:
         world: (n,) index of the world.
@@ -140,7 +140,7 @@ def find_contacts(w: StepBuffers, trial: ForwardContacts | None) -> Contacts:
 
     Args:
         w: work arrays after stage forward.
-        trial: contacts of the trial substep, or None for a model without pair capacity.
+        trial: contacts of the trial substep, or None if the capacity of the pair buffer is 0.
     """
     if trial is None:
         trial = no_contacts(w.num_worlds)
@@ -191,7 +191,7 @@ def no_contacts(worlds: int) -> ForwardContacts:
 
 
 def keep_contacts(w: StepBuffers) -> ForwardContacts:
-    """Copy the contacts of a trial substep. The NumPy backend then restores the state."""
+    """Copy the contacts of a trial substep."""
     c = w.contacts
     assert c is not None
     sweeps = {"sweep_change": c.sweep_change.copy(), "sweep_count": c.sweep_count.copy()}
@@ -206,7 +206,7 @@ def keep_contacts(w: StepBuffers) -> ForwardContacts:
 def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
     """Return the maximum impulse change in each contact sweep (N s), (num_worlds, sweeps).
 
-    It is NaN for skipped sweeps.
+    The value is NaN for skipped sweeps.
     """
     if trial is None:
         trial = no_contacts(num_worlds)
@@ -217,7 +217,7 @@ def sweep_residuals(num_worlds: int, trial: ForwardContacts | None) -> Array:
 def _from_frame(frame: Array, parts: Array) -> Array:
     """Transform n vectors from contact frames to the world frame, (n, 3).
 
-    The rows of each frame (n, 3, 3) are its axes in the world frame.
+    The rows of each matrix in ``frame`` (n, 3, 3) are the axes of a contact frame.
     """
     return np.asarray(np.matmul(parts[:, None].astype(np.float64), frame)[:, 0])
 

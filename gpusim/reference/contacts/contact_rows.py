@@ -14,7 +14,7 @@ this speed: carried = min(PUSH_SHARE over/h, gamma p). ``over`` is the penetrati
 the compliance after the drift.
 
 A sticking point stores its slip (m) along the tangents. In each substep, the solver corrects the fraction SLIP_SHARE of
-the slip. This prevents creep of resting contacts.
+the slip. This correction prevents creep of resting contacts.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _arms_and_gaps(w: StepBuffers, m: Manifolds) -> tuple[Array, Array]:
 
 
 def _materials(w: StepBuffers, m: Manifolds) -> None:
-    """Set friction and restitution from the materials of both shapes, or from the material set for the pair."""
+    """Set friction and restitution from the materials of both shapes, or from the custom material of the pair."""
     a, b = w.pair_tables.surfaces(m.shape[:, 0], m.shape[:, 1])
     first, second, rule = w.pair_tables.rubbing_surfaces(a, b)
     for name, parameter in MATERIALS.items():
@@ -184,7 +184,7 @@ def _levers(m: Manifolds) -> None:
 def side_motions(m: Manifolds, wrench: Array) -> Array:
     """Return the twist changes (n, ..., 2, 6) of bodies A and B that impulse wrenches (n, ..., 6) cause.
 
-    The wrenches act on B, and the opposite wrenches act on A. The first axis is the manifold.
+    The wrenches act on B, and the opposite wrenches act on A. n is the number of manifolds.
     """
     more = (1,) * (wrench.ndim - 2)
     arm, sign = m.arm.reshape(-1, *more, 2, 3), SIDES[:, None].astype(wrench.dtype)
@@ -263,7 +263,7 @@ def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
 
 
 def _rotation_scale(w: StepBuffers, rates: Array) -> Array:
-    """Return the factor (0 to 1) that reduces the bias from rotation on fast bodies, (n,)."""
+    """Return the factor (0 to 1) that reduces the bias from rotation if the bodies rotate fast, (n,)."""
     squares = dot(rates, rates)
     angle = w.real.type(w.h * w.h / (ROTATION_LIMIT * ROTATION_LIMIT)) * max_(squares[:, 0], squares[:, 1])
     square, one = angle * angle, w.real.type(1)

@@ -4,9 +4,9 @@ For each manifold, a sweep first computes the twist of B relative to A at the ma
 it solves first the normal impulse, then the friction. Last, it solves the friction torques of the manifold.
 
 A sweep solves all manifolds of a list (manifolds.py) from the same velocities. Each color has a list. Two manifolds of
-one color never share a moving body. Another list, the overflow, contains manifolds without a color, which may share a
-moving body. A body with n overflow manifolds is split into n parts, one for each manifold. The motion of the body is
-the mean of the motions of its parts (colored_solve.py). Stages solve and relax use the same sweeps.
+one color never share a moving body. Another list, the overflow, contains manifolds without a color. These manifolds may
+share a moving body. A body with n overflow manifolds is split into n parts, one for each manifold. The motion of the
+body is the mean of the motions of its parts (colored_solve.py). Stages solve and relax use the same sweeps.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _push_torque(m: Manifolds, axis: Array, change: Array, s: Sweep) -> None:
 
 
 def _apply_rotational_friction(m: Manifolds, axis: int, arm: Array, load: Array, s: Sweep) -> None:
-    """Apply dry friction against rotation about one axis of the contact frame, at most ``arm * load``."""
+    """Apply a friction torque impulse of at most ``arm * load`` about one axis of the contact frame."""
     about, limit = m.frame[:, axis], arm * load
     now = np.clip(m.torque[:, axis] - dot(about, s.twist[:, 3:]) / rotational_response(m, about), -limit, limit)
     change = np.where(arm > 0.0, now - m.torque[:, axis], now.dtype.type(0))
@@ -198,7 +198,7 @@ def sweep_patch(m: Manifolds, s: Sweep) -> None:
 
 
 def sweep_points(m: Manifolds, s: Sweep) -> None:
-    """Solve all contact points of each manifold ``passes`` times. Then solve patch friction and friction torques."""
+    """Solve the points of each manifold up to ``m.passes`` times. Then solve patch friction and friction torques."""
     m.delta[:] = 0.0
     busy = np.ones(m.world.size, bool)
     for k in range(int(m.passes.max())):

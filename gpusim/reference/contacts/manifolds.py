@@ -1,7 +1,7 @@
 """Contact manifolds of a substep, as flat arrays over all worlds. The arrays have the order of the sweeps.
 
-A sweep solves all manifolds of one *list* together. The first list is the overflow (manifolds without a color) of all
-worlds. Each color has one further list.
+A sweep solves all manifolds of one *list* together. The first list contains the manifolds without a color (the
+overflow). One list for each color follows.
 """
 
 from __future__ import annotations

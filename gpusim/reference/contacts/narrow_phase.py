@@ -99,7 +99,7 @@ class NarrowPhaseResult:
 def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> Array:
     """Return the index of each pair in the pair list of the last step, or -1 for a new pair.
 
-    If a pair has several entries, match its new and old entries in order.
+    If a pair has several entries, the function matches the new and old entries in order.
     """
     old_world, old_slot = np.nonzero(np.arange(c.num_pairs) < c.before_count[:, None])
     if not old_world.size:
@@ -116,7 +116,7 @@ def pairs_before(c: ContactWork, num_shapes: int, world: Array, pair: Array) -> 
 
 
 def _match_manifolds(c: ContactWork, new: NarrowPhaseResult, world: Array, pair: Array, old: Array) -> Array:
-    """Match previous manifolds with new manifolds of the same pair. Return the index of the new manifold, (n,)."""
+    """Match previous and new manifolds of each pair. Return the indices of the new manifolds, (n,)."""
     source = np.arange(world.size)
     for first, count in runs(world, pair):
         if count == 1:

@@ -4,7 +4,7 @@ The narrow phase handles each pair of shapes separately. It therefore also creat
 faces that a neighbor tile covers. ``judge`` marks these contact points, and ``drop`` removes them.
 
 *Shared contacts.* With a soft contact law, duplicate contact points would double the force. If a point touches two
-tiles, ``judge`` marks the point for removal from one of them.
+tiles, ``judge`` marks the point for removal from one of the tiles.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def drop(w: StepBuffers) -> None:
 
 
 def verdict(w: StepBuffers, tile: int, points: Array, normal: Array) -> int:
-    """Check contact points (n, 3) of a tile, body frame. Return SEAM_KEPT, SEAM_CORRECTED or SEAM_DROPPED."""
+    """Check contact points (n, 3) of a tile in the body frame. Return SEAM_KEPT, SEAM_CORRECTED or SEAM_DROPPED."""
     face = face_normal(w, tile, points, normal)
     lean = normal - face
     sine = float(np.linalg.norm(lean))
@@ -276,7 +276,7 @@ def _shape(w: StepBuffers, tile: int) -> HalfSpace | HeightField | Polytope:
 
 
 def _cell(shape: HeightField, y: Array) -> tuple[Array, Array]:
-    """Return the grid coordinates of point y in multiples of the spacing, and its cell (column, row)."""
+    """Return the grid coordinates of point y in multiples of the spacing, and the cell of y (column, row)."""
     last = np.array(shape.heights.shape[::-1]) - 1
     at = np.clip(y[:2] / shape.size[2:4] + 0.5 * last, 0.0, last)
     return at, np.minimum(at.astype(int), last - 1)

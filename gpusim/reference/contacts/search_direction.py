@@ -19,8 +19,8 @@ from gpusim.typing import Array
 class SearchDirection:
     """Search direction of the sweeps in each world.
 
-    ``Manifolds.direction`` contains the parts for contact impulses. ``Manifolds.whole_direction`` contains the parts
-    for friction torques and patch friction.
+    ``Manifolds.direction`` contains the components for contact impulses. ``Manifolds.whole_direction`` contains the
+    components for friction torques and patch friction.
     """
 
     def __init__(self, w: StepBuffers, live: Array) -> None:

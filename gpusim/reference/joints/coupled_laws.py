@@ -28,18 +28,18 @@ def invert(w: StepBuffers) -> None:
 
 
 def fill(w: StepBuffers, gamma: Array, target: Array) -> None:
-    """Write the diagonals of G to ``gamma`` and the targets t to ``target``, (num_worlds, constraints, block) each."""
+    """Write the diagonal compliances to ``gamma``, and the targets to ``target``, (num_worlds, constraints, block)."""
     at = w.topology.coupled_constraint
     gamma[:, at] = np.diagonal(w.coupled_gamma, axis1=-2, axis2=-1)
     target[:, at] = w.coupled_target
 
 
 def off_diagonal(w: StepBuffers) -> Array:
-    """Return the matrices G of all coupled laws with zero diagonals, (num_worlds, coupled, block, block)."""
+    """Return the compliance matrices of all coupled laws with zero diagonals, (num_worlds, coupled, block, block)."""
     return np.where(np.eye(w.topology.block, dtype=bool), w.real.type(0.0), w.coupled_gamma)
 
 
 def off_diagonal_product(w: StepBuffers, impulse: Array) -> Array:
-    """Return G p for impulses p (num_worlds, constraints, block), with zeros on the diagonal of G."""
+    """Return the products of :func:`off_diagonal` and the impulses (num_worlds, constraints, block)."""
     coupled = impulse[:, w.topology.coupled_constraint]
     return np.asarray(np.matmul(off_diagonal(w), coupled[..., None])[..., 0])

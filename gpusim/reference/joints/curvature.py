@@ -1,7 +1,7 @@
 """Curvature bias of a constraint row: (change of the row's value in a step - h J v)/h.
 
-In a step, a body rotates by the rotation vector theta = h omega_mid, with the angle t = |theta|. The rotation changes a
-vector r that is fixed in the body by E r:
+In a step, a body rotates by the rotation vector theta = h omega_mid, with the angle t = |theta|. A vector r that is
+fixed in the body changes by E r, with
 
     E = h [omega]x + T,   T = (sin t/t - 1)[theta]x + ((1 - cos t)/t^2) [theta]x^2 + h [omega_mid - omega]x
 
@@ -108,7 +108,7 @@ def is_slow(w: StepBuffers, twist: Array) -> Array:
 
 
 def _rotation_operators(w: StepBuffers) -> Array:
-    """Return the matrices E and T of each body, one above the other, (num_worlds, bodies, 6, 3)."""
+    """Return the matrices E and T (see the module docstring) of each body as one matrix, (num_worlds, bodies, 6, 3)."""
     h = w.real.type(w.h)
     theta = h * w.midpoint
     skew = rotations.skew(theta)

@@ -4,8 +4,8 @@
     spin  an angle        rate u . (w_b - w_a) with u fixed in one of the bodies
     line  |w| - length    w from a's point to b's point (a wrapped path has two line elements, see wrapping.py)
 
-A Jacobian has a linear and an angular part (6 columns) for body a, and the same for body b. Poses and values are always
-float64.
+A Jacobian has 12 columns: a linear and an angular part for body a, then a linear and an angular part for body b. Poses
+and values are always float64.
 """
 
 from __future__ import annotations

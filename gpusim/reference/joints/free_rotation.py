@@ -21,7 +21,7 @@ by at most FREE_ROTATION (rad). A step has at most MAX_FREE_ROTATIONS parts."""
 
 
 def free_rates(w: StepBuffers, rate: Array) -> Array:
-    """Replace the rates of fast free bodies by their mean over the step. ``rate`` is (num_worlds, bodies, 3)."""
+    """Replace the rates of fast free bodies by the mean rates over the step. ``rate`` is (num_worlds, bodies, 3)."""
     free = w.topology.free
     if not free.any():
         return rate

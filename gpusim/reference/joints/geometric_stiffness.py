@@ -10,8 +10,7 @@ the solver replaces I by
 The solver uses I_eff for a body if g > 0.3 and at least two constraints pull on the body. F comes from the impulses of
 the last substep.
 
-s increases continuously from zero, because a sudden change of the inertia would excite vibrations. K increases
-immediately, but decreases gradually over several steps.
+K increases immediately, but decreases gradually over several steps.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def _of_last_kick(w: StepBuffers, kick: Array) -> Array:
 
 
 def _surely_soft(w: StepBuffers, kick: Array) -> bool:
-    """Return True if a fast estimate shows that g is below the threshold for all bodies."""
+    """Return True if a fast estimate shows that no body needs the inertia I_eff."""
     running = kick[kick > 0.0]
     force = float(np.abs(w.state.arrays["impulse"]).max()) * w.topology.block / float(running.min())
     bound = w.layout.longest_arm * w.topology.body_sides.shape[1] * force
@@ -82,10 +81,7 @@ def _surely_soft(w: StepBuffers, kick: Array) -> bool:
 
 
 def side_forces(w: StepBuffers, kick: Array) -> tuple[Array, Array]:
-    """Return the mean force of each constraint on each of its bodies in the last substep (N), and its moment arm (m).
-
-    The moment arm is about the center of mass of the body.
-    """
+    """Return the mean forces (N) of constraints on their bodies in the last substep, and the moment arms (m)."""
     impulse = w.state.arrays["impulse"][:, w.layout.side_constraint]
     safe = np.where(kick > 0.0, kick, 1.0)
     wrench = np.matmul(impulse[:, :, None, :], w.jacobian)[:, :, 0] / safe[:, None, None]

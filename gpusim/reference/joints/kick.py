@@ -9,7 +9,7 @@ from gpusim.reference.step_buffers import StepBuffers
 
 
 def kick(w: StepBuffers) -> None:
-    """Compute v += H (g + f/m) and L += H tau, and set the twist to (v, I^-1 L)."""
+    """Change the velocities and angular momenta by gravity and applied forces, and update the twists."""
     state, time = w.state.arrays, w.kick_time[:, :, None]
     velocity = state["linear_velocity"] + time * (w.gravity + w.inverse_mass[..., None] * w.force)
     momentum = state["angular_momentum"] + time * np.where(w.topology.dynamic[:, None], w.torque, 0.0)

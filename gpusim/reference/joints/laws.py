@@ -29,7 +29,7 @@ LOOP_SPEED = 0.02
 
 @dataclass
 class ClampedTerm:
-    """Clamped term ``clamp(impulse - slope u, -bound, bound)`` of each axis row, (num_worlds, axes)."""
+    """Clamped term ``clamp(impulse - slope * velocity, -bound, bound)`` of each axis row, (num_worlds, axes)."""
 
     impulse: Array
     slope: Array
@@ -124,7 +124,7 @@ class AxisLaw:
 
 
 def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
-    """Return the dry friction impulse of each axis row. It is 0 at a position limit.
+    """Return the dry friction impulse of each axis row. The impulse is 0 at a position limit.
 
     Args:
         law: impulse-velocity laws.
@@ -137,7 +137,7 @@ def friction_impulse(law: AxisLaw, mode: Array, impulse: Array) -> Array:
 
 
 def clamped_part(terms: list[ClampedTerm], mode: Array) -> tuple[Array | float, Array | float]:
-    """Return the sums of the coefficients P and D over all clamped terms in their modes."""
+    """Return the coefficients P and D of the law ``P - D u``, summed over all clamped terms in their modes."""
     impulse: Array | float = 0.0
     slope: Array | float = 0.0
     for number, term in enumerate(terms):

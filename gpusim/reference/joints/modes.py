@@ -1,7 +1,7 @@
 """Mode switching of axis rows in the direct solver (active-set method).
 
 From low to high velocity, the segments of the piecewise linear law (laws.py) are AT_LOWER, SLIDE_DOWN, STICK, SLIDE_UP
-and AT_UPPER. In each solver pass, a row moves only to an adjacent segment.
+and AT_UPPER. In each solver pass, an axis row switches only to an adjacent segment.
 """
 
 from __future__ import annotations
@@ -67,11 +67,7 @@ def adjacent_modes(
 
 
 def off_stop(law: AxisLaw, mode: Array, velocity: Array) -> Array:
-    """Return a mask of the rows in mode AT_LOWER or AT_UPPER that do not move at the velocity bound of their limit.
-
-    A linearly dependent row can force such a row away from its limit. The impulses do not show this conflict after the
-    removal of self-stress.
-    """
+    """Return a mask of the rows in mode AT_LOWER or AT_UPPER whose velocity differs from their velocity bound."""
     contact, lower, upper = mode & CONTACT_BITS, law.velocity_lower, law.velocity_upper
     bound = np.where(contact == AT_LOWER, lower, upper)
     return (contact >= AT_LOWER) & (np.abs(velocity - bound) > DEAD_BAND[velocity.dtype]) & (lower != upper)

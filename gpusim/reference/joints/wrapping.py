@@ -5,9 +5,9 @@ the second end. On a sphere, the arc is in the plane through both ends and the c
 arc is a helix. MuJoCo uses the same paths.
 
 *Inside wrapping:* if the side point is inside the surface, the path touches the circular cross section from inside, at
-one point. Both straight lines form the same angle t with the circle there. r is the radius of the circle. d_a and d_b
-are the distances of the ends from the center. G is the angle between the ends, seen from the center. Newton's method
-starts at t = pi/2 and solves the equation
+one point. Both straight lines form the angle t with the circle at this point. r is the radius of the circle. d_a and
+d_b are the distances of the ends from the center. G is the angle between the ends, seen from the center. Newton's
+method starts at t = pi/2 and solves the equation
 
     2 t - asin(r/d_a sin t) - asin(r/d_b sin t) = G
 """
@@ -160,7 +160,7 @@ def _nearest(a: Array, b: Array) -> Array:
 
 
 def _outside(sided: Array, radius: Array, a: Array, b: Array, side: Array) -> tuple[Array, list[Array], Array, Array]:
-    """Return for a path around a circle: whether it wraps, both contact points, the arc angle, and its sign."""
+    """Return whether each path wraps around its circle, both contact points, and the arc angle with its sign."""
     square, near, sense = radius * radius, _nearest(a, b), _cross2(a, b)
     room_a, room_b = _dot2(a, a) - square, _dot2(b, b) - square
     behind = sided & (_cross2(a, side) * sense < 0.0) & (_cross2(side, b) * sense < 0.0)
@@ -184,7 +184,7 @@ def _arcsine(x: Array) -> Array:
 
 
 def _inside(radius: Array, a: Array, b: Array) -> tuple[Array, Array]:
-    """Return for a path inside a circle: whether it touches the circle, and the contact point."""
+    """Return whether each path touches its circle from inside, and the contact point."""
     near, length_a, length_b = _nearest(a, b), np.sqrt(_dot2(a, a)), np.sqrt(_dot2(b, b))
     wraps = (length_a > radius) & (length_b > radius) & (_dot2(near, near) > radius * radius)
     ratio_a, ratio_b = (

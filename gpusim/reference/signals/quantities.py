@@ -1,8 +1,8 @@
 """Quantities: the signals that backends compute from a state. Each quantity has a NumPy function and a C++ function.
 
-``Quantity.device`` is the body of the C++ function. The C++ function has the arguments ``w`` (world), ``i`` (index of
-an element) and ``out`` (result). The methods of ``w`` return parameters, tables and the stored state (model/fields.py
-lists their names). The body can also call the functions of cuda_kernels/signals/observe.cuh.
+``Quantity.device`` is the function body in C++. The C++ function has the arguments ``w`` (world), ``i`` (index of an
+element) and ``out`` (result). The methods of ``w`` return parameters, tables and the stored state (model/fields.py
+lists their names). The function body can also call the functions of cuda_kernels/signals/observe.cuh.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ matvec, cross = rotations.matvec, rotations.cross
 
 @dataclass(frozen=True)
 class Quantity:
-    """Quantity of all elements of one family (bodies, sites, ...).
+    """Quantity with one value for each element of a family (bodies, sites, ...).
 
     ``shape`` is the array shape of the value of one element. ``read`` takes the indices of n elements, and returns
     (num_worlds, n, *shape).
@@ -201,7 +201,7 @@ SITE = (
 
 
 def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
-    """Return the change of linear acceleration and torque between the last kick and t, (num_worlds, n, 6)."""
+    """Return the change of linear acceleration and torque since the last kick, (num_worlds, n, 6)."""
     s, shape = now.state, (*change.shape[:2], 2, 3)
     h1, kick, older = (s[name][:, None, None, None] for name in ("step_before", "kick_before", "kick_before_last"))
     v2, v3 = (s[name][:, body].astype(float).reshape(shape) for name in ("velocity_before", "velocity_before_last"))
@@ -219,7 +219,7 @@ def _growth(now: StateReader, body: Array, change: Array, rate: Array) -> Array:
 
 
 def _site_acceleration(now: StateReader, i: Array) -> Array:
-    """Return the acceleration of sites at t minus gravity, in the frame of each site."""
+    """Return the acceleration of each site minus gravity, in the frame of the site."""
     s, body = now.state, now.sites["body"][i]
     kick = s["kick_before"][:, None, None]
     new = np.concatenate([s["linear_velocity"][:, body], s["angular_momentum"][:, body]], axis=-1).astype(float)

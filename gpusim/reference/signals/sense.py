@@ -55,7 +55,7 @@ def _sense_joints(w: StepBuffers) -> None:
 
 
 def _break_joints(w: StepBuffers) -> None:
-    """Break the joints whose mean force or torque in a step exceeds its break limit.
+    """Break the joints whose mean force or torque in a step exceeds the break limit.
 
     Breaking a joint makes its position limits infinite.
     """

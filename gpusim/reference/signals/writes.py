@@ -1,7 +1,7 @@
 """Writes of poses and velocities in many worlds. A write is a list of operations.
 
-Order of the operations: poses of bodies, joint coordinates (from parent to child), velocities of bodies, joint rates.
-The NumPy backend executes the operations with :func:`run`, and the kernels with cuda_kernels/signals/writes.cuh.
+A write first sets the poses of bodies, then joint coordinates (from parent to child), velocities of bodies, and joint
+rates. The NumPy backend executes the operations with :func:`run`. The kernels use cuda_kernels/signals/writes.cuh.
 
 Users write values at the time t, but the state stores velocities half a step before t. The first operations of a write
 therefore advance the velocities of the affected bodies to t. The last operations convert them back to the half step.
@@ -61,7 +61,7 @@ _OF_JOINT = {"coordinates": "JOINT", "quaternion": "JOINT_ROTATION", "pose": "JO
 def plan(now: StateReader, targets: Sequence[tuple[Target, int]]) -> Array:
     """Return n operations (n, 4) that write ``targets``.
 
-    Each entry of ``targets`` is a target and the first column of its values.
+    Each entry of ``targets`` contains a target, and the first column of the values to write.
     """
     model = now.model
 
@@ -140,7 +140,7 @@ def _axis_bodies(now: StateReader) -> list[set[int]]:
 def _outward(model: Model, joints: list[int]) -> list[tuple[int, int, int]]:
     """Return the bodies that move with the children of ``joints``, from parent to child.
 
-    Each entry contains the joint to write or -1, the body, and the body that carries it.
+    Each entry contains the joint to write (or -1), the body, and the body that carries this body.
     """
     joint_of = {model.joints[j].child: j for j in reversed(joints)}
     children_of = _children(model, joint_of)
@@ -206,7 +206,7 @@ def _subtree(model: Model, children_of: dict[int, list[tuple[int, int]]], joint:
 
 
 def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> None:
-    """Execute operations in n chosen ``worlds`` (n,). The values to write are (n, columns)."""
+    """Execute operations in n chosen ``worlds`` (n,). ``values`` is (n, columns)."""
     writer = _Writer(now, values, worlds)
     for code, i, j, column in operations.tolist():
         getattr(writer, OPERATIONS[code].lower())(i, j, column)
@@ -215,7 +215,7 @@ def run(now: StateReader, operations: Array, values: Array, worlds: Array) -> No
 class _Writer:
     """NumPy versions of the operations.
 
-    Each operation has two integer arguments i and j, and the first column of its values.
+    Each operation takes two integers i and j, and the first column of the values that it writes.
     """
 
     def __init__(self, now: StateReader, values: Array, worlds: Array) -> None:
@@ -300,7 +300,7 @@ class _Writer:
         self._set("velocity_before_last", i, before - np.maximum(older, 0.0) * pull)
 
     def _free_fall(self, i: int) -> Array:
-        """Return the acceleration due to gravity and applied force, and the applied torque, of body i, (n, 6)."""
+        """Return the acceleration of body i due to gravity and applied force, and the applied torque, (n, 6)."""
         p = self.now.parameters
         applied = (p[name][:, i] for name in ("applied_force", "applied_torque"))
         alone = (p[name][:, i, None] for name in ("gravity_scale", "mass"))

@@ -16,7 +16,8 @@ from gpusim.typing import Array
 class ColorBatch:
     """The n constraints of one color, or of the overflow (constraints without a color).
 
-    ``bodies`` is (n, slots): the bodies of each constraint. Jacobians are (worlds, n, block, slots * 6).
+    ``bodies`` (n, slots) contains the bodies of each constraint. Jacobians are (worlds, n, block, slots * 6), with
+    ``block`` rows per constraint.
     """
 
     constraints: Array
@@ -78,7 +79,7 @@ class CoupledRows:
 class AxisStep:
     """Axis rows of n constraints in a batch, with one axis row per constraint.
 
-    ``impulse`` changes the twists of the constraint's bodies by ``motion``, (worlds, n, slots * 6).
+    The impulses ``impulse`` change the twists of the bodies by ``motion``, (worlds, n, slots * 6).
     """
 
     k: Array

@@ -79,7 +79,7 @@ def resume(w: StepBuffers, worlds: Array) -> None:
 
 
 def _run_sweeps(w: StepBuffers, done: Array) -> None:
-    """Sweep until all worlds converge, but at most ``iterations`` times."""
+    """Sweep until all worlds converge, but at most ``config.iterations`` times."""
     for sweep in range(w.config.iterations):
         if 0 < sweep <= REFITS:
             _find_rate_next(w)
@@ -325,7 +325,7 @@ def correct_positions(w: StepBuffers) -> None:
 
 
 def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
-    """Add to the displacement ``moved`` a correction of the fraction SPLIT_FRACTION of the position errors."""
+    """Correct the fraction SPLIT_FRACTION of the position errors. Add this correction to the displacement ``moved``."""
     t = w.topology
     flat = np.zeros((w.num_worlds, t.num_constraints * t.block))
     flat[:, t.rigid_row] = w.element_value[:, t.rigid_element]
@@ -337,7 +337,7 @@ def split_impulse_velocity(w: StepBuffers, moved: Array) -> Array:
 
 
 def follow(w: StepBuffers, moved: Array) -> None:
-    """Make the displacement ``moved`` (num_worlds, bodies, 6) satisfy the rigid rows better, by one sweep."""
+    """Correct the displacement ``moved`` (num_worlds, bodies, 6) by one sweep over the rigid rows."""
     _sweep_displacement(w, moved, np.zeros_like(w.solved))
 
 

@@ -73,7 +73,7 @@ def _needs_torque_response(m: Manifolds) -> Array:
 def _bounded_response(w: StepBuffers, m: Manifolds) -> Array:
     """Return the velocity of contact points per unit normal impulse without joints, (n, 4).
 
-    The mass of the whole mechanism sets an upper bound.
+    The mass of the whole mechanism limits this velocity from above.
     """
     real, free = w.real.type, m.mass[..., 0]
     system = w.broadcast(w.system_inverse_mass)[m.world[:, None], m.body].sum(axis=1)[:, None]

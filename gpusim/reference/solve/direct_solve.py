@@ -156,7 +156,7 @@ class Passes:
 
         Args:
             w: work arrays of the substep.
-            energy: energy r . x of the correction x, which corrects the residual r, (num_worlds,).
+            energy: energy r . x with the residual r and the correction x, (num_worlds,).
             plain: energy of the correction with diag(A) instead of A, (num_worlds,).
         """
         now, damping = (w.twist, w.solved, w.bias.copy()), w.factor_damping  # refreshes change the bias

@@ -19,7 +19,7 @@ FAST_ROTATION = 1.0
 
 
 def drift(w: StepBuffers) -> None:
-    """Compute x += h v and R = exp(h omega_mid) R, and store the results of the solve for the next substep."""
+    """Advance the positions and orientations by ``w.h`` seconds, and store the results of the solve."""
     state = w.state.arrays
     _keep_velocities(w)
     store_velocities(w)

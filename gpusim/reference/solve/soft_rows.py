@@ -7,7 +7,7 @@ errors by the factor
     A_ij^2 / ((A_ii + gamma_i) (A_jj + gamma_j))
 
 If the factor exceeds COUPLING_LIMIT, both axis rows join the block of the rigid rows. The solver then inverts J M^-1
-J^T + gamma of this whole block. It uses the linear laws of the joined rows.
+J^T + gamma of this whole block.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def join_soft_rows(w: StepBuffers, batch: ColorBatch, block: Array, product: Arr
 
 
 def min_response(w: StepBuffers, response: Array, alone: Array) -> Array:
-    """Return ``response``, but at least a small fraction of the response ``alone`` without the rigid rows."""
+    """Return ``response``, but at least a small fraction of ``alone`` (the response without the rigid rows)."""
     lower = np.maximum(MIN_RESPONSE[w.real] * alone, np.finfo(w.real).tiny * 1e6)
     return np.maximum(response, lower).astype(w.real)
 
