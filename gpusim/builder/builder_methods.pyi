@@ -76,7 +76,7 @@ class BuilderMethods:
         """Apply a force and an optional torque to a body. ``sim.control[label]`` scales both (initially 1)."""
 
     def add_force_sensor(self, joint: int, label: str | None = None) -> int:
-        """Add a force-torque sensor in a joint. The sensor measures the wrench of the child on the parent."""
+        """Add a force-torque sensor in a joint. The sensor measures the wrench that the child exerts on the parent."""
 
     def add_gear(
         self, joint_a: int, joint_b: int, ratio: float, axis_a: int = 0, axis_b: int = 0,
