@@ -190,7 +190,7 @@ def add_joint_force(
     delay: float = 0.0,
     max_delay: float | None = None,
 ) -> int:
-    """Add a torque or force on a joint coordinate. The command ``sim.control[label]`` is its value (N m or N).
+    """Add a torque or force on a joint coordinate. ``sim.control[label]`` is the torque (N m) or force (N).
 
     Args:
         joint: joint index.

@@ -292,7 +292,7 @@ def add_muscle(
         lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero (optimum lengths per second).
         fpmax: scale of the passive force, as a fraction of the peak force. The passive force is zero up to the optimum
-            length. Midway between the optimum length and lmax, it is ``fpmax``/2 times the peak force.
+            length. Midway between the optimum length and lmax, the passive force is ``fpmax``/2 times the peak force.
         fvmax: active force at fast lengthening, divided by the peak force, 1 or more.
         activation: initial activation, 0 to 1.
         axis: index of the joint coordinate.

@@ -1,8 +1,8 @@
 """Actuator forces that are nonlinear in the velocity u+ after the step.
 
-In each solver pass, a linear law P - D u+ replaces the force law of an axis row. This line is the tangent of the force
-law at the velocity that solves the row while all other rows stay constant. If the slope D changes little, the line
-keeps its slope. The direct solver then needs no new factorization.
+In each solver pass, a linear law P - D u+ replaces the force law of an axis row. The linear law is the tangent of the
+force law at a trial velocity. The trial velocity solves the axis row while all other rows stay constant. If the slope D
+changes little, the linear law keeps its slope. The direct solver then needs no new factorization.
 """
 
 from __future__ import annotations

@@ -176,8 +176,8 @@ def add_servo(
         axis: index of the joint coordinate.
         label: unique name.
         command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp
-            targets. Operator panels then show the joint limits, or +-pi rad or +-1 m without limits. For a velocity
-            servo, they show +-pi rad/s or +-1 m/s. Operator panels extend this range to the initial target.
+            targets. Operator panels then show the joint limits, or +-pi rad or +-1 m without limits. For velocity
+            servos, panels show +-pi rad/s or +-1 m/s. Operator panels extend this range to the initial target.
 
     Returns:
         The index of the actuator.

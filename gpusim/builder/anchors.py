@@ -20,7 +20,7 @@ Anchor = Transform | Vector
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
-    """Return the frame of an element in the body frame: ``xform``, or the world frame ``at`` converted.
+    """Return the frame of an element in the body frame: ``xform``, or ``at`` converted from the world frame.
 
     Args:
         builder: builder with the body.

@@ -78,7 +78,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             label: unique name, default ``body<index>``.
             linear_velocity: velocity of the center of mass in the world frame (m/s).
             angular_velocity: angular velocity in the world frame (rad/s).
-            kinematic: True for a body that moves with given velocities. Forces do not change them.
+            kinematic: True for a body that moves with given velocities. Forces do not change these velocities.
             gravity_scale: fraction of gravity that acts on the body. For a different value in each world, write the
                 signal ``body.<label>.gravity_scale``.
             conveyor: True for a kinematic body that stays at rest while its surface moves, like a belt or a turntable.
@@ -233,7 +233,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate collision groups and rules.
             parent: body index, -1 for the world. If the mass of ``parent`` is computed from its shapes, the copied
-                shapes increase it.
+                shapes increase this mass.
 
         Raises:
             ModelError: a body is unknown, a label already exists, or ``parent`` does not support an element of the

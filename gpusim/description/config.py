@@ -116,7 +116,7 @@ SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     """Return the floating-point type of the computations in a substep, for a state of type ``dtype``.
 
-    Without ``fast``, the direct solver computes in float64. In float32, it loses all accuracy if mass ratios reach 1e7
-    or a loop is overconstrained.
+    Without ``fast``, the direct solver computes in float64. In float32, the direct solver is inaccurate for
+    overconstrained loops and for mass ratios of 1e7.
     """
     return "float64" if config.direct and not fast else dtype

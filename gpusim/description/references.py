@@ -1,6 +1,6 @@
 """Element parameters that refer to other elements, such as a body index.
 
-If you copy elements to another builder, the references in the copies point to copied elements.
+When a builder copies elements, the references in the copies point to the copied elements.
 
 A kind of element declares which parameters are references. Example: ``references = {"joint_b": JOINT, "body_a": BODY,
 "point_a": point_on("body_a")}``.

@@ -301,7 +301,7 @@ def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, st
 
 
 def _report_tendon_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
-    """Report the armature of a tendon that spans several branches of the kinematic tree."""
+    """Report the lost armature of a tendon that spans several branches of the kinematic tree."""
     if not np.any(joint.params.get("armature", 0.0)):
         return
     parents = {child: element for element in doc.root.iter() for child in element}

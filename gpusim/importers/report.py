@@ -29,7 +29,7 @@ class Finding:
             (changes only the appearance) or "info" (no effect, for example a corrected typo).
         element: type and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: what the file contains.
-        effect: what the model contains instead, or empty.
+        effect: how the model differs from the file, or empty.
         fix: how you can avoid the difference, or empty.
     """
 
@@ -150,7 +150,7 @@ class Findings:
 
     @property
     def warnings(self) -> list[str]:
-        """Return the findings as sentences. Similar findings share one sentence, which names up to four elements."""
+        """Return the findings as sentences. A sentence combines similar findings, and names up to four elements."""
         return merge_similar_sentences(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
@@ -214,7 +214,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Move all sensors and all links that are part of the world by ``pose``."""
+        """Apply the displacement ``pose`` to all sensors, and to all links merged into the world."""
         matrix = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
             self.link_frames[link] = matrix @ self.link_frames[link]

@@ -32,7 +32,7 @@ _FILES = (".xml", ".mjcf", ".urdf")
 
 @dataclass
 class Comparison:
-    """Differences between gpusim and MuJoCo. A value is None if its comparison was skipped (see ``skipped``).
+    """Differences between gpusim and MuJoCo. Values of skipped comparisons are None (see ``skipped``).
 
     Attributes:
         bodies: number of moving bodies that both simulators have.

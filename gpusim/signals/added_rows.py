@@ -106,12 +106,12 @@ def _rigid_rows(model: Model, without: set[int]) -> Array:
 
 
 def _freed_axes(old: Model, new: Model) -> list[int]:
-    """Return the axis rows in ``new`` of rods with constant length in ``old`` and variable length in ``new``."""
+    """Return the new axis rows of rods whose length is constant in ``old`` and variable in ``new``."""
     return [new.axis_of[joint, 0] for joint in sorted(_adjustable_rods(new) - _adjustable_rods(old))]
 
 
 def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert the parameters ``current`` from model ``old`` to model ``new``, which has other axis rows."""
+    """Convert the parameters ``current`` from model ``old`` to model ``new``, which has different axis rows."""
     parameters = dict(current)
     before, after, _ = _common_axes(old, new)
     freed = _freed_axes(old, new)
@@ -127,7 +127,7 @@ def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> d
 
 
 def converted_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
-    """Convert the state ``old`` from model ``before`` to ``model``, which has equal elements but other axis rows."""
+    """Convert the state ``old`` from model ``before`` to ``model``, which differs only in the axis rows."""
     new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
     common_before, common, added = _common_axes(before, model)
     joints = _adjustable_rods(before) ^ _adjustable_rods(model)

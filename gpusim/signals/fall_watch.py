@@ -1,7 +1,7 @@
 """Warning about bodies that fall below every shape of the world.
 
-The warning appears once per simulation. To save time, :class:`FallWatch` checks the bodies only when the number of
-steps has doubled since the last check.
+The warning appears once per simulation. To save time, :class:`FallWatch` checks the bodies each time the number of
+steps has doubled.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FREE = 0.9
 class FallWatch:
     """Monitor that warns once if a body falls forever.
 
-    Bodies that joints connect to the world or to a kinematic body do not count.
+    The monitor ignores bodies that joints connect to the world or to a kinematic body.
     """
 
     def __init__(self, backend: Backend, model: Model) -> None:

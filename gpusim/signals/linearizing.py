@@ -76,7 +76,7 @@ class Linearizing:
                 is a quaternion, which adds an eigenvalue 0 to A.
             commands: labels or wildcards of commands. An empty list selects no commands.
             steps: number of steps of ``config.dt``.
-            step: perturbation of each state and command, relative to its value. For values below 1, it is absolute.
+            step: relative perturbation of each state and command. For values below 1, the perturbation is absolute.
             world: index of the world to linearize.
 
         Returns:

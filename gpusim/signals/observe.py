@@ -123,11 +123,12 @@ class Observation:
 class Command:
     """List of n commands with their values in all worlds, as columns of one array.
 
-    Create it with :meth:`gpusim.Simulation.command`.
+    Create a list with :meth:`gpusim.Simulation.command`.
 
     Attributes:
         names: labels of the commands, in order.
-        array: float64 array on the host for your values, (num_worlds, n). :meth:`write` without an argument writes it.
+        array: float64 array (num_worlds, n) on the host. :meth:`write` without an argument writes the values in
+            ``array``.
     """
 
     def __init__(self, runtime: Runtime, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Override of commands: it holds chosen commands at given values in chosen worlds, as in an emergency stop.
+"""Override of commands, which holds chosen commands at given values in chosen worlds, as in an emergency stop.
 
 The override is part of the state (array OVERRIDE). Copies, resets and replays of the state therefore include it.
 """

@@ -96,7 +96,7 @@ class RunningProgram:
         return bool(due or (count > 0.0 and last != period))
 
     def _on_host(self, inputs: Array, worlds: Array) -> None:
-        """Take all due samples in ``worlds`` with NumPy. The kernel function ``take_samples`` does the same."""
+        """Take all due samples in ``worlds`` with NumPy, like the kernel function ``take_samples``."""
         arrays, control = self._backend.memory.state.arrays, self._backend.memory.host_control()
         numbers = arrays[self.name]
         par = np.broadcast_to(self.parameters, (self._runtime.num_worlds, self.parameters.shape[1]))[worlds]

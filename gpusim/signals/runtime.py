@@ -41,7 +41,7 @@ class Runtime:
         build_signals: function that creates the table of all signals.
 
     Attributes:
-        initial: reset state. A reset of a world copies it.
+        initial: reset state. A reset of a world copies this state.
         now: reader of the state at the current time.
         drivers: dict that maps the label of each command to the label of the diagram that writes it.
         running: running diagrams (``RunningProgram``), in execution order.

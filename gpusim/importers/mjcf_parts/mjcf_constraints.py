@@ -170,7 +170,7 @@ def _reference_position(context: Context, j: int) -> float:
 
 
 def _add_joint(context: Context, e: int) -> None:
-    """Add a joint equality: position1 - qpos0_1 is a polynomial of position2 - qpos0_2."""
+    """Add a joint equality: the displacement of joint 1 from qpos0 is a polynomial of the displacement of joint 2."""
     m, builder, data = context.m, context.builder, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if m.jnt_type[one] < SLIDE or (two >= 0 and m.jnt_type[two] < SLIDE):
@@ -204,7 +204,7 @@ def _polynomial(data: Array, offset: float, factor: float) -> tuple[float, ...]:
 
 
 def _add_tendon(context: Context, e: int) -> None:
-    """Add a tendon equality: length1 - length0_1 is a polynomial of length2 - length0_2."""
+    """Add a tendon equality: the elongation of tendon 1 from qpos0 is a polynomial of the elongation of tendon 2."""
     m = context.m
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if one not in context.tendons or (two >= 0 and two not in context.tendons):

@@ -63,7 +63,7 @@ class Coordinate:
 
 @dataclass
 class Losses:
-    """Findings about elements of the file. All elements with the same problem share one finding."""
+    """Findings about elements of the file: one finding for each problem, with all affected elements."""
 
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class Context:
         joint_labels: MuJoCo joint -> joint label in the report.
         coordinates: MuJoCo joint -> :class:`Coordinate` with the builder's joint.
         tendons: MuJoCo tendon -> joint index in the builder.
-        offsets: MuJoCo tendon -> tendon length minus the coordinate of the builder's joint (m), which is constant.
+        offsets: MuJoCo tendon -> constant difference (m): tendon length minus the coordinate of the builder's joint.
         shapes: MuJoCo geom -> index of its first shape.
         parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several shapes.
         pieces: MuJoCo mesh -> triangles that the viewer draws.

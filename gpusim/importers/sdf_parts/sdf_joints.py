@@ -132,7 +132,7 @@ def _report_soft_limit(node: Node, axis: Node, report: ImportReport) -> None:
 
 
 def _limit_or_infinity(axis: Node, name: str) -> float:
-    """Return the effort or velocity limit, or infinity for values that mean "unlimited" (0, negative, or huge)."""
+    """Return the effort or velocity limit. Values that are 0, negative or huge mean infinity."""
     value = axis.number(f"limit/{name}", math.inf)
     return value if 0.0 < value < UNLIMITED else math.inf
 

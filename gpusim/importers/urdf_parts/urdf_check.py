@@ -1,6 +1,6 @@
 """Checks of links and joints against the URDF specification, and default values for missing optional attributes.
 
-After ``check_document``, yourdfpy reads the tree without errors and without guessed values.
+After ``check_document``, yourdfpy can read the document without errors and without guessing values.
 """
 
 from __future__ import annotations
