@@ -45,7 +45,7 @@ class RefittedLaw(ActuatorType, ABC):
             group, work: actuator group with the force law, and work arrays of the step.
             guess: row velocity from the solver (num_worlds, n).
             given: impulse of the actuator that belongs to the row velocity ``guess``.
-            others: sum of the slopes of all other force laws on the row. They reduce the response of the row.
+            others: sum of the slopes of all other force laws on the row. These slopes reduce the response of the row.
         """
         response = work.response[:, group.axis].astype(np.float64)
         response = response / (1.0 + response * others)

@@ -169,7 +169,7 @@ def add_servo(
     Args:
         joint: joint index.
         mode: "position" (target in rad or m) or "velocity" (target in rad/s or m/s).
-        stiffness: position gain (N m/rad or N/m). Velocity servos ignore it.
+        stiffness: position gain (N m/rad or N/m). Velocity servos ignore ``stiffness``.
         damping: velocity gain (N m s/rad or N s/m).
         effort_limit: maximum effort (N m or N).
         target: initial target.

@@ -1,6 +1,6 @@
 """Anchors: points and frames in the world that define joints and actuators.
 
-The builder converts them to body frames at the current poses of the bodies.
+The builder converts anchors to body frames at the current poses of the bodies.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
         names: names of the arguments ``xform`` and ``at`` in the user's call, such as "parent_xform at".
         body: valid body index, -1 for the world.
         xform: frame in the body frame. Default: the body frame.
-        at: frame in the world, instead of ``xform``. It is a Transform, or a point (3,) in m for a frame with the axes
-            of the world.
+        at: frame in the world, instead of ``xform``. ``at`` is a Transform, or a point (3,) in m for a frame with the
+            axes of the world.
 
     Raises:
         ModelError: both ``xform`` and ``at`` are given, or ``at`` is neither a point nor a frame.

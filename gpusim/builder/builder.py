@@ -1,4 +1,4 @@
-"""ModelBuilder: it adds and checks bodies, joints, couplings, actuators, shapes, visuals and sites."""
+"""ModelBuilder, which adds and checks bodies, joints, couplings, actuators, shapes, visuals and sites."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gpusim.typing import Array, Index, Vector
 
 
 class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
-    """Builder of a :class:`Model`. It collects the bodies, joints, actuators and shapes of one world.
+    """Builder of a :class:`Model`. The builder collects the bodies, joints, actuators and shapes of one world.
 
     Args:
         gravity: gravitational acceleration in the world frame (m/s2).
@@ -228,7 +228,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         ``parent``. Labels must be unique, so use a different prefix for each copy.
 
         Args:
-            other: builder to copy. It does not change.
+            other: builder to copy. ``other`` does not change.
             xform: pose of the world of ``other`` in the frame of ``parent``.
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate collision groups and rules.
@@ -309,7 +309,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         their ``add_diagram`` calls.
 
         Args:
-            diagram: diagram to add. You can change it until you call :meth:`finalize`.
+            diagram: diagram to add. You can change the diagram until you call :meth:`finalize`.
 
         Raises:
             ModelError: ``diagram`` is not a diagram, or has a duplicate label, an open port or an algebraic loop.

@@ -80,7 +80,7 @@ def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
 
 
 def _solver_argument(joints: Iterable[JointSpec]) -> str:
-    """Return the argument ``solver`` of the joints in a group, or an empty string if they have none."""
+    """Return the argument ``solver`` of the joints in a group, or an empty string without the argument."""
     first: dict[str, JointSpec] = {}
     for joint in joints:
         if joint.solver is not None:

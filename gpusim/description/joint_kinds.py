@@ -153,7 +153,7 @@ class JointFrames:
         return self._coordinate(ANGLE, self.axes_a[:, 2], self.axes_a[:, 0], self.axes_b[:, 0])
 
     def distance(self) -> Coordinate:
-        """Return the coordinate for the distance between the two points."""
+        """Return the coordinate for the distance between the joint's two points."""
         return self._coordinate(DISTANCE, self.axes_a[:, 2])
 
     def rotation(self, k: int) -> Coordinate:
@@ -261,7 +261,7 @@ class JointType(ABC):
         ]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return whether the shapes of the two bodies collide.
+        """Return whether the shapes of the joint's two bodies collide.
 
         By default, shapes collide only if one of the bodies is the world.
         """

@@ -41,7 +41,7 @@ class Registry(Generic[_Kind]):
         return self._kinds[name]
 
     def forget(self, name: str) -> None:
-        """Remove the kind with this name. Tests use this method."""
+        """Remove the kind with this name."""
         del self._kinds[name]
 
     def names(self) -> list[str]:

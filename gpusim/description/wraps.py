@@ -40,7 +40,7 @@ class Wrap:
 
     @property
     def inside(self) -> bool:
-        """Return whether the side point is inside the surface, on the same body."""
+        """Return whether the side point is inside the surface and fixed to the same body."""
         if self.side is None or self.side_body not in (None, self.body):
             return False
         return math.dist(self.side, self.xform.position) < self.radius

@@ -109,9 +109,9 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: inertia or mass that the joint moves in the imported pose. You can use it to choose servo gains.
-            For a revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint
-            axis. For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
+        load_inertia: inertia or mass that the joint moves in the imported pose, for the choice of servo gains. For a
+            revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint axis.
+            For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
         axis: index of the coordinate in the builder's joint, usually 0. An MJCF body with several joints can get one
             joint with several coordinates.
     """

@@ -145,7 +145,7 @@ def _mirrored(wheels: Wheels) -> Wheels:
 
 
 def _is_entry_shorter(wheels: Wheels) -> bool:
-    """Return True if the straight run before the sprocket is shorter than the straight run after it."""
+    """Return True if the straight run before the sprocket is shorter than the straight run after the sprocket."""
     return _entry_length(wheels) < _entry_length(_mirrored(wheels))
 
 

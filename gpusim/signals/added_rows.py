@@ -2,7 +2,7 @@
 
 A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When the user first writes
 one of these joint parameters, gpusim rebuilds the model with an additional axis row. The simulation continues with the
-new model. Its state and its other parameters do not change.
+new model. The state and all other parameters do not change.
 """
 
 from __future__ import annotations

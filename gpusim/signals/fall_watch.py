@@ -1,7 +1,6 @@
 """Warning about bodies that fall below every shape of the world.
 
-The warning appears once per simulation. To save time, :class:`FallWatch` checks the bodies each time the number of
-steps has doubled.
+The warning appears once per simulation.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def switched(runtime: Runtime) -> list[int]:
 
 
 def _set(runtime: Runtime, joint: int, worlds: Array, locked: Array | None) -> None:
-    """Attach a latch at the joint coordinates ``locked`` (n, 6), or detach it if ``locked`` is None."""
+    """Attach a latch at the joint coordinates ``locked`` (n, 6), or detach the latch if ``locked`` is None."""
     if not worlds.size:
         return
     if joint in (breaking := breaking_sensors(runtime.model)):

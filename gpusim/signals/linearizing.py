@@ -29,7 +29,7 @@ _ELEMENT = "Simulation.linearize"
 class Linearization:
     """Linear discrete-time model x' = x0' + A (x - x0) + B (u - u0).
 
-    x' is the state after the given number of steps. It has n components, and there are m commands u.
+    x' is the state after the given number of steps. The state x has n components. u contains m commands.
 
     Attributes:
         a: matrix A, the derivatives of x' with respect to x (n, n).

@@ -100,8 +100,8 @@ class Override:
 def safe_commands(runtime: Runtime) -> Array:
     """Return the safe values of all commands, (num_worlds, commands).
 
-    For position servos, the safe value is the current position. For operator inputs of diagrams, it is the default
-    value. For all other commands, it is a fixed value.
+    For position servos, the safe value is the current position. For operator inputs of diagrams, the safe value is the
+    default value. All other commands have a fixed safe value.
     """
     values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
     for label, hints in command_hints(runtime.model).items():

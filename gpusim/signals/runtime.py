@@ -217,7 +217,7 @@ class Runtime:
         self.invalidate()
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Switch to a model with the same elements but other axis rows. See signals/added_rows.py."""
+        """Switch to a model with the same elements but different axis rows. See signals/added_rows.py."""
         if getattr(self.backend.memory, "replays", False):
             rule = "a captured graph cannot use new constraint rows"
             raise validate.fail("Simulation", rule, "write this parameter before Simulation.capture")

@@ -1,4 +1,4 @@
-"""Writing of signals: it checks the values, and writes all poses and velocities together."""
+"""Writing of signals. The writer checks the values, and writes all poses and velocities together."""
 
 from __future__ import annotations
 

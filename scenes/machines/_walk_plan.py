@@ -191,7 +191,7 @@ def _supports(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the zero-moment point. In double support, it moves from one sole to the next."""
+    """Return the zero-moment point. In double support, the zero-moment point moves to the next sole."""
     at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:

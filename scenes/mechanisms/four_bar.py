@@ -1,7 +1,7 @@
 """A row of N four-bar linkages (windows) passes through its singular position and keeps its links parallel.
 
-With N = 2, the scene is reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark). It moves in the x-z
-plane.
+With N = 2, the scene is reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark). All motion is in the
+x-z plane.
 """
 
 from __future__ import annotations

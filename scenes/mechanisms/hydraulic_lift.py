@@ -187,8 +187,8 @@ def build(
         tank_pressure: tank pressure, Pa.
         bulk_modulus: bulk modulus of the oil, Pa.
         overlap_supply: dead zone of the supply edges, as a fraction of the spool's travel.
-        overlap_drain: opening of the drain edges at rest, as a fraction of the spool's travel. It is negative for a
-            closed center.
+        overlap_drain: opening of the drain edges at rest, as a fraction of the spool's travel, negative for a closed
+            center.
         anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa), or 0 for no check valves.
         coupling: coupling of piston and load: "implicit", or "papers". With "papers", only the piston moves in
             substeps, as in the 2023 paper.

@@ -250,7 +250,7 @@ class HydraulicCircuit:
         self, a: int, b: int, gain: float, cracking_pressure: float = 0.0, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a check valve from ``a`` to ``b``. It opens above the pressure drop ``cracking_pressure`` (Pa)."""
+        """Add a check valve from ``a`` to ``b``. The valve opens above the pressure drop ``cracking_pressure`` (Pa)."""
         return self._edge(CHECK, a, b, gain, transition_pressure, label, set_pressure=cracking_pressure)
 
     def add_relief_valve(
@@ -273,7 +273,7 @@ class HydraulicCircuit:
     ) -> int:  # fmt: skip
         """Add a counterbalance (load-holding) valve. Oil flows freely from ``valve`` to ``load``.
 
-        A poppet controls the flow from ``load`` to ``valve``. It opens if p_load + pilot_ratio p_pilot exceeds
+        A poppet controls the flow from ``load`` to ``valve``. The poppet opens if p_load + pilot_ratio p_pilot exceeds
         ``set_pressure``.
 
         Args:

@@ -145,7 +145,7 @@ class Context:
         return getattr(self.m, name, default)
 
     def name(self, kind: str, index: int) -> str:
-        """Return an element's name in the file. If it has no name, return a generated name such as "body3".
+        """Return the name of an element in the file. For an unnamed element, return a generated name such as "body3".
 
         ``kind`` is the element's kind as in mjtObj, such as "BODY".
         """
