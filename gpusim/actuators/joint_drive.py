@@ -1,4 +1,4 @@
-"""Actuators on a joint coordinate for controllers: joint force (or torque), and servo with feed-forward.
+"""Actuators on a joint coordinate: joint force (or torque), and servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 

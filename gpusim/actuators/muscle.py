@@ -12,8 +12,8 @@ al. 2013):
 
 With ``tausmooth``, the time constant changes smoothly near u = a. The fourth-order Runge-Kutta method integrates the
 activation. The activation does not overshoot at any step size. The force is implicit in the velocity, and therefore
-stable at any step size. The velocity update (kick) uses the mean of the passive force along the motion, which conserves
-elastic energy.
+stable at any step size. The velocity update (kick) uses the mean of the passive force along the motion. This mean
+conserves elastic energy.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Return the point of an element in the body frame (3,), m: ``point``, the world point ``at``, or the origin."""
+    """Return a point in the body frame (3,), m: ``point``, ``at`` converted from the world frame, or the origin."""
     in_body, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

@@ -29,7 +29,7 @@ def command_names(spec: ActuatorSpec) -> list[str]:
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of an actuator's applied commands, which are the values after delay, lag or integrator."""
+    """Return the names of an actuator's applied commands (values after delay, lag or integrator)."""
     return [f"{name}{APPLIED}" if has_delay(spec) else name for name in command_names(spec)]
 
 

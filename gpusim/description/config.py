@@ -26,8 +26,8 @@ class SolverConfig(NamesMoved):
         dt: step size (s). Collision detection runs once per step.
         substeps: substeps per step.
         iterations: number of sweeps over the contacts per substep. With ``joint_solver="colored"``, sweeps include the
-            joints. With ``joint_solver="direct"``, more ``iterations`` also allow more switches of joint limits
-            (active, inactive) and dry friction (stick, slip) in a substep.
+            joints. With ``joint_solver="direct"``, more ``iterations`` let joint limits (active, inactive) and dry
+            friction (stick, slip) switch more often in a substep.
         impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). With
             ``joint_solver="direct"`` or ``"auto"``, sweeps also end early when all changes of impulses are below 1e-7
             times the largest normal impulse (float32: 3e-6).

@@ -261,7 +261,9 @@ class PoseSpec(Named):
 
 @dataclass
 class PairSpec:
-    """Collision rule for two shapes, which overrides their groups. The shapes collide only if ``collide`` is True.
+    """Collision rule for two shapes, which overrides their collision groups.
+
+    The shapes collide only if ``collide`` is True.
 
     If ``material`` is None, the contact combines the materials of both shapes.
     """

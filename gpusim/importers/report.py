@@ -174,8 +174,7 @@ class ImportReport(Findings):
         added_mass: total mass (kg) that repairs added.
         findings: all changes, repairs and ignored elements, in the order of the import.
         merged: name of a merged link -> label of the body that now contains the link.
-        link_frames: name of every link -> (4, 4) pose of the link's frame in the frame of the body that contains the
-            link.
+        link_frames: link name -> (4, 4) pose of the link's frame in the frame of the link's body.
         shapes: link name -> indices of its shapes in the builder.
         overlaps: pair of links -> overlap (m) in the imported pose. Overlapping links never collide, even if
             self-collisions are enabled.

@@ -158,8 +158,8 @@ def add_outrigger(
     Args:
         b: the builder.
         chassis: body index.
-        at: initial position (m) of the center of the foot's sole, in the chassis' frame. For a Transform, the leg
-            extends along its -z axis.
+        at: initial position (m) of the center of the foot's sole, in the chassis' frame. With a Transform, the leg
+            extends along the Transform's -z axis.
         stroke: stroke (m) of the leg. Initially, the leg is fully retracted.
         foot_radius: radius (m) of the foot.
         jack: the servo or cylinder that moves the leg.

@@ -43,8 +43,8 @@ class Suspension:
         label: prefix of the labels of bodies, joints and actuators: ``<label>_<part>``.
         hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, its axes are x
             forward, y left and z up on both sides of the vehicle.
-        travel: joint. Its first coordinate is the suspension's coordinate, which is initially zero and increases when
-            the wheel rises.
+        travel: joint whose first coordinate is the suspension's coordinate. The coordinate is initially zero and
+            increases when the wheel rises.
         limits: minimum and maximum of the suspension's coordinate.
         bodies: part name -> body index.
         springs: actuator indices of the springs, in the order of the argument ``spring``.

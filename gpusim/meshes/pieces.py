@@ -68,8 +68,8 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
 
     Args:
         element: name for error messages.
-        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces.
-            The function returns a tuple of pieces unchanged.
+        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces. A
+            tuple of pieces is returned unchanged.
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors the mesh.
         uv: texture coordinates (v upward) of the vertices, (n, 2), or of the triangles' corners, (m, 3, 2). Only for
             ``mesh`` = (vertices, triangles).

@@ -87,7 +87,7 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
 
 
 def _common_axes(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the indices of common axis rows in ``old`` and in ``new``, and the indices of new rows in ``new``."""
+    """Return the indices of common axis rows in ``old`` and in ``new``, and the indices in ``new`` of added rows."""
     index_of, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(index_of[key], k) for k, key in enumerate(keys) if key in index_of]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T

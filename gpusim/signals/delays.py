@@ -1,4 +1,4 @@
-"""Delays, lags and integrators between a command and its actuator, for example of a bus or a valve.
+"""Delays, lags and integrators between a command and its actuator, such as the delay of a bus or the lag of a valve.
 
 The command ``<name>`` is the value that the user writes. The signal ``<name>.applied`` is the value that the actuator
 currently receives. A lag has an activation x with x' = (command - x) / time_constant, solved exactly over each step. An

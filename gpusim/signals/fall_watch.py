@@ -37,7 +37,7 @@ class FallWatch:
         self.rebind(backend, model)
 
     def rebind(self, backend: Backend, model: Model) -> None:
-        """Monitor another backend, for a model with the same elements."""
+        """Monitor another backend of a model with the same elements."""
         self._backend, self._model = backend, model
         grounded_bodies = grounded(model)
         kinematic = {k for k, body in enumerate(model.bodies) if body.kinematic}

@@ -73,7 +73,7 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return the data for running the diagram in the backend between steps, or None if it needs Python."""
+        """Return the data for running the diagram in the backend between steps, or None if the diagram needs Python."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None

@@ -332,7 +332,7 @@ def _unit(vectors: Array) -> Array:
 
 
 def _tones(piece: Part | Span) -> float:
-    """Return the brightness difference between the sectors of a round shape, which make rolling visible."""
+    """Return the brightness difference between the sectors of a round shape. The sectors make rolling visible."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
 

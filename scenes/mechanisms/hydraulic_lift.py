@@ -141,7 +141,7 @@ _CYLINDER_FIELDS = (
 
 
 def _default(name: str) -> str:
-    """Return a text with the default value of a parameter, and with the defaults of variants that differ."""
+    """Return a text with the default value of a parameter, and with different default values of variants."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 

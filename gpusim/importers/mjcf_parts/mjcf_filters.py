@@ -31,8 +31,8 @@ class Filters:
         collides: bool matrix. ``collides[i, k]`` is True if the groups i and k collide.
         pairs_only: bool for each group, True if its geoms have contype = conaffinity = 0. Such geoms collide only if a
             <pair> lists them.
-        named: True if the model has at most ``MAX_GROUPS`` groups, which then get names. Otherwise, each pair of geoms
-            gets a separate collision rule.
+        named: True if the collision groups get names (at most ``MAX_GROUPS`` groups). If False, each pair of geoms gets
+            a separate collision rule.
     """
 
     def __init__(self, context: Context):

@@ -306,7 +306,7 @@ def _hinge(
 ) -> tuple[str, float] | None:
     """Return the label of the hinge between ``body`` and the gearbox's reference body, or None.
 
-    Also return the sign of the rotation of ``body`` about ``axis`` at a positive hinge angle: +1 or -1.
+    Also return the sign (+1 or -1) of the rotation of ``body`` about ``axis`` at a positive hinge angle.
     """
     for joint in joints:
         if joint.kind in ("revolute", "continuous") and {joint.parent, joint.child} == {gear.reference, body}:

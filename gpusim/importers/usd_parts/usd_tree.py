@@ -26,8 +26,8 @@ class Tree:
 
     Attributes:
         order: paths of all bodies that remain after merging, parents first.
-        carrier: dict from a body path to the joint that connects the body to its parent. Floating roots have no entry.
-        roots: dict from the path of a root body to the number of bodies in its tree, including the root.
+        carrier: body path -> joint between the body and its parent. Floating roots have no entry.
+        roots: path of a root body -> number of bodies in the tree, including the root.
         grounded: the roots that are connected to the world by a joint.
     """
 
