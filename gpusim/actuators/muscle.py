@@ -283,8 +283,8 @@ def add_muscle(
         joint: joint or tendon index.
         peak_force: active force at full activation, optimum length and zero velocity (N).
         length_range: (minimum, maximum) muscle length within the joint limits (m), like MuJoCo's ``lengthrange``.
-        gear: change of muscle length per change of the coordinate. For a rotation, this is the moment arm (m/rad). With
-            a negative gear, the muscle pulls towards larger coordinates.
+        gear: change of muscle length per change of the coordinate. For a rotation, ``gear`` is the moment arm (m/rad).
+            With a negative gear, the muscle pulls towards larger coordinates.
         operating_range: normalized lengths (length divided by optimum length) at the ends of ``length_range``.
         timeconst: time constants of activation and deactivation (s).
         tausmooth: width of the range of ``u - a`` (excitation minus activation) in which the time constant changes

@@ -256,7 +256,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         first_site = len(self.sites)
 
         def moved(body: int, frame: Transform) -> tuple[int, Transform]:
-            """Return the body and the frame that an element on ``body`` with ``frame`` gets in the copy."""
+            """Convert the body and the frame of an element to the body and the frame of its copy."""
             return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
 
         def adopt(space: str, copied: Any) -> None:

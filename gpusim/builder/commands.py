@@ -23,7 +23,7 @@ OPERATOR = "operator"
 
 
 def command_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of an actuator's commands in ``sim.control``: first ``label``, then ``label.command``."""
+    """Return the names of an actuator's commands in ``sim.control``: first ``<label>``, then ``<label>.<command>``."""
     commands = actuator_type(spec.kind).commands
     return [spec.label if number == 0 else f"{spec.label}.{name}" for number, name in enumerate(commands)]
 

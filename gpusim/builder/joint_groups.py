@@ -80,7 +80,7 @@ def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
 
 
 def _solver_argument(joints: Iterable[JointSpec]) -> str:
-    """Return the argument ``solver`` of the joints in a group, or an empty string without the argument."""
+    """Return the argument ``solver`` of the joints in a group, or an empty string if no joint sets ``solver``."""
     first: dict[str, JointSpec] = {}
     for joint in joints:
         if joint.solver is not None:

@@ -130,7 +130,7 @@ class Program:
         return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
-        """Return the time between samples (s), for all worlds or for each row of ``parameters``."""
+        """Return the time between samples (s): one value for all worlds, or one for each row of ``parameters``."""
         return self.period if self.rate_at is None else 1.0 / parameters[:, self.rate_at]
 
 

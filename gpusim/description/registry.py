@@ -54,6 +54,6 @@ class Registry(Generic[_Kind]):
 
 
 def discover(package: str, path: Sequence[str]) -> None:
-    """Import every module of a package, so that its kinds are registered."""
+    """Import every module of a package, so that the kinds in the modules are registered."""
     for module in pkgutil.iter_modules(path):
         importlib.import_module(f"{package}.{module.name}")

@@ -42,7 +42,7 @@ class CommandMap:
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the linear map from the activation, or from the command without an activation, to the actuator."""
+        """Return the linear map to the actuator: from the activation if the command has one, else from the command."""
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # the activation of a lag stays between its initial value and the range of the command
             first = [] if self.activation is None else [self.activation]

@@ -219,7 +219,7 @@ HIDDEN_GROUP = 3
 
 
 def add_closures(doc: Document, closing: list[int]) -> None:
-    """Add equality constraints or tendons for all joints outside of the tree of nested bodies."""
+    """Add equality constraints or tendons for the joints that the tree of nested bodies does not contain."""
     for index in closing:
         joint = doc.model.joints[index]
         doc.report.joints.setdefault(joint.label, [])

@@ -20,8 +20,8 @@ class Search:
     """Search path for files.
 
     Args:
-        folder: folder of the robot file. Relative file names are relative to this folder. Packages are also searched in
-            all folders above the robot file.
+        folder: folder of the robot file. Relative file names are relative to this folder. The search for packages
+            includes all folders above the robot file.
         packages: package folders, or folders that contain package folders.
     """
 

@@ -288,8 +288,7 @@ def add_drive_train(
         b: the builder.
         chassis: body that carries the shaft of the turn motor.
         left, right: wheels of each side. Both sides have the same number of wheels.
-        drive, turn: drives of the two motors (see ``drive`` in ``add_wheel``), with the commands ``drive`` and
-            ``turn``.
+        drive, turn: drives of the two motors (see ``drive`` in ``add_wheel``). The commands are ``drive`` and ``turn``.
         clutch: maximum torque (N m) of the clutch, required with ``turn``. The command ``turn_clutch`` (0 to 1) is a
             fraction of the maximum torque.
         viscosity: viscous coupling (N m s/rad) between neighboring wheels of one side, like a limited-slip

@@ -33,7 +33,7 @@ class Override:
         runtime.add_state(OVERRIDE, np.zeros((runtime.num_worlds, 2 * len(self._controls))))
 
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
-        """Hold commands at ``values`` in n worlds ``worlds`` (n,).
+        """Hold commands at ``values`` in the worlds with the indices ``worlds`` (n,).
 
         If ``values`` is None (emergency stop), hold all commands at their safe values.
         """

@@ -1,4 +1,4 @@
-"""Runtime: many worlds of a model, and their backend. Signals read and write through this part of ``Simulation``."""
+"""Runtime: many worlds of a model, and their backend. Signals access a simulation through its runtime."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Runtime:
         steps: number of requested steps so far.
         samplers: observers that take samples during steps, such as recordings.
         rebound: functions to call after :meth:`rebind`.
-        compiled: cache of observations and writers by signal names. :meth:`rebind` clears it.
+        compiled: cache of observations and writers by signal names. :meth:`rebind` clears the cache.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ class Batch:
 
     @property
     def picture(self) -> Texture | None:
-        """Image on the meshes of the batch, or None for a cube map or no image."""
+        """Image on the meshes of the batch. None for a cube map, or without an image."""
         texture = self.mesh.texture
         return None if texture is None or texture.is_cube else texture
 

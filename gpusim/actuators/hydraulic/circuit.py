@@ -307,7 +307,7 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], increase, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Return the flow into cylinders and motors plus void volume divided by step size (m3/s)."""
+        """Return the flow into cylinders and motors, plus (void volume / step size), in m3/s."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:

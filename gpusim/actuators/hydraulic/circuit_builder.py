@@ -401,7 +401,7 @@ class HydraulicCircuit:
         rotor_inertia: float = 0.0,
         label: str | None = None,
     ) -> Consumer:
-        """Add a hydraulic motor on a joint coordinate. ``sim.control[label]`` is its brake command, 0 (released) to 1.
+        """Add a hydraulic motor on a joint coordinate. ``sim.control[label]`` is the brake command, 0 (released) to 1.
 
         Args:
             joint: joint index.

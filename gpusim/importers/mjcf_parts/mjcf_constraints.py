@@ -60,7 +60,7 @@ def add_equalities(context: Context) -> None:
 def _ends(context: Context, e: int) -> tuple[End, End]:
     """Return a pair (body index, joint frame) for each of the two bodies of a connect or weld constraint.
 
-    If one body is the world, its pair comes first.
+    If one body is the world, the pair of the world comes first.
     """
     (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
     return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))

@@ -88,7 +88,7 @@ class Context:
     Attributes:
         mj: the package ``mujoco``.
         m: the MjModel.
-        at_zero, now: MjData at qpos0 and in the starting posture, after MuJoCo computed the kinematics.
+        at_zero, now: MjData with kinematics, at qpos0 (``at_zero``) and in the starting posture (``now``).
         placements: MuJoCo body -> (body index in the builder, pose). The index is -1 for the world. The pose of the
             MuJoCo body is in the frame of the builder's body.
         members: body index in the builder -> indices of the MuJoCo bodies in this body. The first index is the main
