@@ -164,7 +164,7 @@ def add_servo(
     label: str | None = None,
     command_range: tuple[float, float] | None = None,
 ) -> int:
-    """Add a servo on a joint coordinate. The command ``sim.control[label]`` is its target.
+    """Add a servo on a joint coordinate. The command ``sim.control[label]`` is the target.
 
     Args:
         joint: joint index.

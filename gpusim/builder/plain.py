@@ -1,7 +1,7 @@
 """Lossless conversion of builder values to JSON types and back.
 
-JSON has numbers, strings, lists and mappings with string keys. All other values become mappings. Their first key starts
-with ``$``:
+JSON has numbers, strings, lists and mappings with string keys. All other values become mappings. The first key of such
+a mapping starts with ``$``:
 
 | value | JSON |
 | --- | --- |

@@ -84,7 +84,7 @@ class Suspension:
         return self.linkage.coordinate(travel)
 
     def steering_angle(self, coordinate: float = 0.0, rack: float = 0.0) -> float:
-        """Return the steering angle (rad) for a rack displacement ``rack`` (m). Both are positive to the left."""
+        """Return the steering angle (rad) for a rack displacement ``rack`` (m), both positive to the left."""
         steering, side = self.linkage.steering, -1.0 if self.mirror else 1.0
         if steering is None:
             return 0.0

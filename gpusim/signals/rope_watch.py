@@ -1,4 +1,4 @@
-"""Warning about ropes and tendons that start far beyond their length limit. The solver would shorten them abruptly."""
+"""Warning about ropes and tendons that start far beyond their length limit."""
 
 from __future__ import annotations
 

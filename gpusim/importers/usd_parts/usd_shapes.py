@@ -330,7 +330,7 @@ def filter_pairs(
     joints: Sequence[UsdJoint],
     self_collisions: bool | None,
 ) -> None:
-    """Exclude collisions as defined by filtered pairs, collision groups, self-collision settings and joints."""
+    """Set collision rules from filtered pairs, collision groups, self-collision settings and joints."""
     articulation_of = _without_self_collisions(stage, bodies, self_collisions)
     _set_groups(stage, builder, colliders, articulation_of)
     shapes_under = _shapes_under(colliders)
