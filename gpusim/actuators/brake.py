@@ -91,7 +91,7 @@ def add_brake(
 
     The command ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal
     ``brake.<label>.force`` is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. To model a
-    clutch, add a tendon for the difference of both shaft angles, and a brake on this tendon.
+    clutch, add a tendon for the difference of the two shaft angles. Then add a brake on this tendon.
 
     Args:
         joint: joint index.

@@ -128,7 +128,7 @@ def _excess(factor: Array, response: Array) -> Array:
 
 
 def _velocities(work: StepBuffers, bodies: Array, inverse: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return pairs (value at the last half step, change until t): for the velocity, and for the angular velocity."""
+    """Return (value at the last half step, change until t) of the velocities and of the angular velocities."""
     state, last = work.state.arrays, work.twist_before[:, bodies].astype(np.float64)
     older = state["velocity_before"][:, bodies].astype(np.float64)
     before = np.concatenate([older[..., :3], rotations.matvec(inverse, older[..., 3:])], axis=-1)

@@ -52,7 +52,7 @@ def read_scale(group: Group, now: StateReader) -> Array:
 
 @register
 class Force(ActuatorType):
-    """Force at a point of a body, and torque on the body. One command scales both."""
+    """Force at a point of a body, and torque on the body. One command scales the force and the torque."""
 
     name: ClassVar[str] = "force"
     kernel_file: ClassVar[str] = "force.cuh"

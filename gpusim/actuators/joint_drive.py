@@ -1,4 +1,4 @@
-"""Actuators on a joint coordinate for controllers: joint force (or torque), and servo with feed-forward.
+"""Actuators on a joint coordinate: joint force (or torque), and servo with feed-forward.
 
     effort = clamp(stiffness (target - q) + damping (velocity - q') + feed-forward, lower, upper)
 
@@ -190,7 +190,7 @@ def add_joint_force(
     delay: float = 0.0,
     max_delay: float | None = None,
 ) -> int:
-    """Add a torque or force on a joint coordinate. The command ``sim.control[label]`` is its value (N m or N).
+    """Add a torque or force on a joint coordinate. ``sim.control[label]`` is the torque (N m) or force (N).
 
     Args:
         joint: joint index.

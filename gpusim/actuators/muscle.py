@@ -12,8 +12,8 @@ al. 2013):
 
 With ``tausmooth``, the time constant changes smoothly near u = a. The fourth-order Runge-Kutta method integrates the
 activation. The activation does not overshoot at any step size. The force is implicit in the velocity, and therefore
-stable at any step size. The velocity update (kick) uses the mean of the passive force along the motion, which conserves
-elastic energy.
+stable at any step size. The velocity update (kick) uses the mean of the passive force along the motion. This mean
+conserves elastic energy.
 """
 
 from __future__ import annotations
@@ -283,8 +283,8 @@ def add_muscle(
         joint: joint or tendon index.
         peak_force: active force at full activation, optimum length and zero velocity (N).
         length_range: (minimum, maximum) muscle length within the joint limits (m), like MuJoCo's ``lengthrange``.
-        gear: change of muscle length per change of the coordinate. For a rotation, this is the moment arm (m/rad). With
-            a negative gear, the muscle pulls towards larger coordinates.
+        gear: change of muscle length per change of the coordinate. For a rotation, ``gear`` is the moment arm (m/rad).
+            With a negative gear, the muscle pulls towards larger coordinates.
         operating_range: normalized lengths (length divided by optimum length) at the ends of ``length_range``.
         timeconst: time constants of activation and deactivation (s).
         tausmooth: width of the range of ``u - a`` (excitation minus activation) in which the time constant changes
@@ -292,7 +292,7 @@ def add_muscle(
         lmin, lmax: normalized lengths between which the muscle has an active force, lmin < 1 < lmax.
         vmax: shortening speed at which the active force is zero (optimum lengths per second).
         fpmax: scale of the passive force, as a fraction of the peak force. The passive force is zero up to the optimum
-            length. Midway between the optimum length and lmax, it is ``fpmax``/2 times the peak force.
+            length. Midway between the optimum length and lmax, the passive force is ``fpmax``/2 times the peak force.
         fvmax: active force at fast lengthening, divided by the peak force, 1 or more.
         activation: initial activation, 0 to 1.
         axis: index of the joint coordinate.

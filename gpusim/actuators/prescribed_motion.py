@@ -2,8 +2,8 @@
 
 Commands describe the path at the start of a step: position x, velocity v and acceleration a. The jerk j is the change
 of a since the last step, divided by the step size. Consider a substep from s to s + h after the start of the step. In
-this substep, the coordinate q moves at the rate u*. u* is the mean rate of the path plus a correction of the position
-error over the remaining n substeps:
+this substep, the coordinate q moves at the rate u*. u* is the mean rate of the path, plus a rate that corrects the
+position error over the remaining n substeps:
 
     u* = v + a (s + h/2) + j (s^2 + s h + h^2/3)/2 + (x + v s + a s^2/2 + j s^3/6 - q)/(n h)
 

@@ -1,8 +1,8 @@
 """Actuator forces that are nonlinear in the velocity u+ after the step.
 
-In each solver pass, a linear law P - D u+ replaces the force law of an axis row. This line is the tangent of the force
-law at the velocity that solves the row while all other rows stay constant. If the slope D changes little, the line
-keeps its slope. The direct solver then needs no new factorization.
+In each solver pass, a linear law P - D u+ replaces the force law of an axis row. The linear law is the tangent of the
+force law at a trial velocity. The trial velocity solves the axis row while all other rows stay constant. If the slope D
+changes little, the linear law keeps its slope. The direct solver then needs no new factorization.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class RefittedLaw(ActuatorType, ABC):
             group, work: actuator group with the force law, and work arrays of the step.
             guess: row velocity from the solver (num_worlds, n).
             given: impulse of the actuator that belongs to the row velocity ``guess``.
-            others: sum of the slopes of all other force laws on the row. They reduce the response of the row.
+            others: sum of the slopes of all other force laws on the row. These slopes reduce the response of the row.
         """
         response = work.response[:, group.axis].astype(np.float64)
         response = response / (1.0 + response * others)

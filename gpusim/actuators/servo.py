@@ -164,20 +164,20 @@ def add_servo(
     label: str | None = None,
     command_range: tuple[float, float] | None = None,
 ) -> int:
-    """Add a servo on a joint coordinate. The command ``sim.control[label]`` is its target.
+    """Add a servo on a joint coordinate. The command ``sim.control[label]`` is the target.
 
     Args:
         joint: joint index.
         mode: "position" (target in rad or m) or "velocity" (target in rad/s or m/s).
-        stiffness: position gain (N m/rad or N/m). Velocity servos ignore it.
+        stiffness: position gain (N m/rad or N/m). Velocity servos ignore ``stiffness``.
         damping: velocity gain (N m s/rad or N s/m).
         effort_limit: maximum effort (N m or N).
         target: initial target.
         axis: index of the joint coordinate.
         label: unique name.
         command_range: (minimum, maximum) to which the servo clamps targets. By default, the servo does not clamp
-            targets. Operator panels then show the joint limits, or +-pi rad or +-1 m without limits. For a velocity
-            servo, they show +-pi rad/s or +-1 m/s. Operator panels extend this range to the initial target.
+            targets. Operator panels then show the joint limits, or +-pi rad or +-1 m without limits. For velocity
+            servos, panels show +-pi rad/s or +-1 m/s. Operator panels extend this range to the initial target.
 
     Returns:
         The index of the actuator.

@@ -1,4 +1,4 @@
-"""``ModelBuilder.add_spring`` and ``add_torsion_spring``: they choose the spring type and check its parameters."""
+"""``ModelBuilder.add_spring`` and ``add_torsion_spring``, which choose a spring type and check its parameters."""
 
 from __future__ import annotations
 

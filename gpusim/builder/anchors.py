@@ -1,6 +1,6 @@
 """Anchors: points and frames in the world that define joints and actuators.
 
-The builder converts them to body frames at the current poses of the bodies.
+The builder converts anchors to body frames at the current poses of the bodies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Anchor = Transform | Vector
 
 
 def end_frame(builder: Elements, element: str, names: str, body: int, xform: Transform | None, at: Any) -> Transform:
-    """Return the frame of an element in the body frame: ``xform``, or the world frame ``at`` converted.
+    """Return the frame of an element in the body frame: ``xform``, or ``at`` converted from the world frame.
 
     Args:
         builder: builder with the body.
@@ -28,8 +28,8 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
         names: names of the arguments ``xform`` and ``at`` in the user's call, such as "parent_xform at".
         body: valid body index, -1 for the world.
         xform: frame in the body frame. Default: the body frame.
-        at: frame in the world, instead of ``xform``. It is a Transform, or a point (3,) in m for a frame with the axes
-            of the world.
+        at: frame in the world, instead of ``xform``. ``at`` is a Transform, or a point (3,) in m for a frame with the
+            axes of the world.
 
     Raises:
         ModelError: both ``xform`` and ``at`` are given, or ``at`` is neither a point nor a frame.
@@ -42,7 +42,7 @@ def end_frame(builder: Elements, element: str, names: str, body: int, xform: Tra
 
 
 def end_point(builder: Elements, element: str, names: str, body: int, point: Any, at: Any) -> Array:
-    """Return the point of an element in the body frame (3,), m: ``point``, the world point ``at``, or the origin."""
+    """Return a point in the body frame (3,), m: ``point``, ``at`` converted from the world frame, or the origin."""
     in_body, in_world = names.split()
     _check_one(element, names, point, at)
     if at is None:

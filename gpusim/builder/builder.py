@@ -1,4 +1,4 @@
-"""ModelBuilder: it adds and checks bodies, joints, couplings, actuators, shapes, visuals and sites."""
+"""ModelBuilder, which adds and checks bodies, joints, couplings, actuators, shapes, visuals and sites."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gpusim.typing import Array, Index, Vector
 
 
 class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
-    """Builder of a :class:`Model`. It collects the bodies, joints, actuators and shapes of one world.
+    """Builder of a :class:`Model`. The builder collects the bodies, joints, actuators and shapes of one world.
 
     Args:
         gravity: gravitational acceleration in the world frame (m/s2).
@@ -78,7 +78,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
             label: unique name, default ``body<index>``.
             linear_velocity: velocity of the center of mass in the world frame (m/s).
             angular_velocity: angular velocity in the world frame (rad/s).
-            kinematic: True for a body that moves with given velocities. Forces do not change them.
+            kinematic: True for a body that moves with given velocities. Forces do not change these velocities.
             gravity_scale: fraction of gravity that acts on the body. For a different value in each world, write the
                 signal ``body.<label>.gravity_scale``.
             conveyor: True for a kinematic body that stays at rest while its surface moves, like a belt or a turntable.
@@ -228,12 +228,12 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         ``parent``. Labels must be unique, so use a different prefix for each copy.
 
         Args:
-            other: builder to copy. It does not change.
+            other: builder to copy. ``other`` does not change.
             xform: pose of the world of ``other`` in the frame of ``parent``.
             label_prefix: prefix of all copied labels and collision group names. Copies with different prefixes have
                 separate collision groups and rules.
             parent: body index, -1 for the world. If the mass of ``parent`` is computed from its shapes, the copied
-                shapes increase it.
+                shapes increase this mass.
 
         Raises:
             ModelError: a body is unknown, a label already exists, or ``parent`` does not support an element of the
@@ -256,7 +256,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         first_site = len(self.sites)
 
         def moved(body: int, frame: Transform) -> tuple[int, Transform]:
-            """Return the body and the frame that an element on ``body`` with ``frame`` gets in the copy."""
+            """Convert the body and the frame of an element to the body and the frame of its copy."""
             return (parent, pose * frame) if body == WORLD else (body + first[BODY], frame)
 
         def adopt(space: str, copied: Any) -> None:
@@ -309,7 +309,7 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         their ``add_diagram`` calls.
 
         Args:
-            diagram: diagram to add. You can change it until you call :meth:`finalize`.
+            diagram: diagram to add. You can change the diagram until you call :meth:`finalize`.
 
         Raises:
             ModelError: ``diagram`` is not a diagram, or has a duplicate label, an open port or an algebraic loop.

@@ -35,9 +35,9 @@ def set_command_map(
     lower, upper)``. With a lag or an integrator, x is the *activation*: the filtered or integrated clipped command. You
     can read and write the signal ``<prefix>.<label>.activation``.
 
-    ``sim.control``, schedules, diagrams and operator panels use the units of the command. Signals of the actuator, such
-    as ``force.<label>.command``, contain its input value. An emergency stop sends the command that results in the safe
-    value of the actuator, clipped to the range.
+    ``sim.control``, schedules, diagrams and operator panels use the units of the command. Signals such as
+    ``force.<label>.command`` contain the input value of the actuator. An emergency stop converts the actuator's safe
+    value to a command, and clips the command to the range.
 
     Args:
         command: label of an actuator's command, as in ``sim.control``.

@@ -23,13 +23,13 @@ OPERATOR = "operator"
 
 
 def command_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of an actuator's commands in ``sim.control``: first ``label``, then ``label.command``."""
+    """Return the names of an actuator's commands in ``sim.control``: first ``<label>``, then ``<label>.<command>``."""
     commands = actuator_type(spec.kind).commands
     return [spec.label if number == 0 else f"{spec.label}.{name}" for number, name in enumerate(commands)]
 
 
 def applied_names(spec: ActuatorSpec) -> list[str]:
-    """Return the names of an actuator's applied commands, which are the values after delay, lag or integrator."""
+    """Return the names of an actuator's applied commands (values after delay, lag or integrator)."""
     return [f"{name}{APPLIED}" if has_delay(spec) else name for name in command_names(spec)]
 
 

@@ -27,9 +27,9 @@ class DictFormat:
     def to_dict(self) -> dict[str, Any]:
         """Return the content of the builder as JSON types: strings, numbers, lists and dictionaries.
 
-        ``json.dumps(builder.to_dict(), allow_nan=False)`` accepts the dictionary. :meth:`from_dict` converts it to a
-        builder with a bit-identical model. The dictionary includes all meshes. It contains a mesh that several elements
-        share only once.
+        ``json.dumps(builder.to_dict(), allow_nan=False)`` accepts the dictionary. :meth:`from_dict` converts the
+        dictionary to a builder with a bit-identical model. The dictionary includes all meshes. A mesh shared by several
+        elements is stored once.
 
         Raises:
             ModelError: a diagram has a block that runs Python, or an element has a value of an unknown type.

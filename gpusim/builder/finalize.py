@@ -375,7 +375,7 @@ def _topology(builder: Elements, collector: RowCollector) -> Topology:
 
 
 def _slots_by_body(bodies: Array, dynamic: Array) -> Array:
-    """Return a table with the sides of each body. The index of a side is constraint * slots + slot."""
+    """Return the constraint slots of each body as a table (bodies, n) of indices ``constraint * slots + slot``."""
     count, slots = bodies.shape
     sides: list[list[int]] = [[] for _ in dynamic]
     for c in range(count):

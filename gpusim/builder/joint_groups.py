@@ -1,8 +1,8 @@
 """Choice of the joint solver (direct or colored) for each group of connected joints.
 
 Joints with a common movable body are in one group. With ``SolverConfig(joint_solver="auto")``, the argument ``solver``
-of its joints determines the solver of a group. By default, a group uses the direct solver. Exception: tracks use the
-colored solver. A track is a closed ring of at least MIN_RING links with shapes and without actuators.
+of the joints in a group determines the solver of the group. By default, a group uses the direct solver. Tracks use the
+colored solver by default. A track is a closed ring of at least MIN_RING links with shapes and without actuators.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
 
 
 def _solver_argument(joints: Iterable[JointSpec]) -> str:
-    """Return the argument ``solver`` of the joints in a group, or an empty string if they have none."""
+    """Return the argument ``solver`` of the joints in a group, or an empty string if no joint sets ``solver``."""
     first: dict[str, JointSpec] = {}
     for joint in joints:
         if joint.solver is not None:

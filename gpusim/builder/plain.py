@@ -1,14 +1,14 @@
 """Lossless conversion of builder values to JSON types and back.
 
-JSON has numbers, strings, lists and mappings with string keys. All other values become mappings. Their first key starts
-with ``$``:
+JSON has numbers, strings, lists and mappings with string keys. All other values become mappings. The first key of such
+a mapping starts with ``$``:
 
 | value | JSON |
 | --- | --- |
 | number that is not finite | ``{"$float": "inf"}`` |
 | tuple | ``{"$tuple": [...]}`` |
 | array | ``{"$array": nested lists, "dtype": "float64", "shape": [3, 3]}`` with "inf", "-inf" and "nan" as strings |
-| array with more than 1000 numbers | the same with its compressed bytes (little-endian, zlib, base64) as a string |
+| array with more than 1000 numbers | ``{"$array": ...}`` with compressed bytes (little-endian, zlib, base64) |
 | read-only array of more than 32 numbers | ``{"$shared": number of the array in the table}`` |
 | bytes | ``{"$bytes": base64}`` |
 | mapping with keys that are not plain strings | ``{"$pairs": [[key, value], ...]}`` |

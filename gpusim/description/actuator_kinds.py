@@ -9,12 +9,12 @@ Springs, dampers, motors and cylinders determine the impulse P and the slope D. 
 such as a servo, adds a clamped term. An axis row has at most MAX_CLAMPED clamped terms. The term ``F sign(u)`` is dry
 friction. Joint limits and end stops determine the velocity bounds u_min and u_max.
 
-An actuator of a ``coupled`` kind acts on several axes at once. The force on each axis depends on the velocities of all
-axes of the actuator:
+An actuator of a ``coupled`` kind acts on n axes at once. The force on each axis depends on the velocities of all axes
+of the actuator:
 
     p = P - D u,   P (n,), D (n, n) symmetric and positive definite
 
-Each coupled actuator adds one constraint with a row for each axis. Other actuators can also act on these axes.
+Each coupled actuator adds one constraint with n rows. Other actuators can act on the same axes.
 """
 
 from __future__ import annotations
@@ -155,19 +155,19 @@ class StepBuffers(Protocol):
         """Return the mean command during the velocity update (kick), (num_worlds, n)."""
 
     def add_law(self, group: Group, impulse: Array, slope: Array) -> None:
-        """Set the term ``P - D u`` that each actuator of a group adds to the force law of its axis row.
+        """Set the linear term ``impulse - slope * u`` of each actuator in the force law of its axis row.
 
-        A second call in the same substep replaces the term of the first call.
+        u is the velocity along the axis. A second call in a substep replaces the linear term.
         """
 
     def add_clamped_law(self, group: Group, impulse: Array, slope: Array, bound: Array) -> None:
-        """Add a term ``clamp(Ps - Ds u, -S, S)`` for each actuator of a group.
+        """Add the term ``clamp(impulse - slope * u, -bound, bound)`` of each actuator to the force law of its axis row.
 
-        Pass zeros for actuators without an effort limit.
+        u is the velocity along the axis. Pass zeros for actuators without an effort limit.
         """
 
     def add_coupled_law(self, group: Group, number: int, impulse: Array, slope: Array) -> None:
-        """Add the law ``P - D u`` of one coupled actuator, with P (num_worlds, n) and D (num_worlds, n, n)."""
+        """Add the force law ``P - D u`` of a coupled actuator on n axes: P (num_worlds, n) and D (num_worlds, n, n)."""
 
     def add_friction(self, group: Group, force: Array) -> None:
         """Add dry friction (N or N m) to the axis rows of a group."""
@@ -257,7 +257,7 @@ class Group:
 
     @property
     def labels(self) -> list[str]:
-        """Return the labels of the actuators in order."""
+        """Return the labels of all actuators in the group."""
         return [s.label for s in self.specs]
 
     def check_signs(self, positive: Iterable[str] = (), not_negative: Iterable[str] = ()) -> None:
@@ -336,7 +336,7 @@ class ActuatorType:
     one substep."""
 
     def __init_subclass__(cls) -> None:
-        """Reject class attributes with old names."""
+        """Reject subclasses that define attributes with old names."""
         for name in (*vars(cls), *vars(cls).get("kernel", ())):
             if name in OF_ACTUATORS:
                 raise ModelError(f"class {cls.__name__}: {name!r} is {OF_ACTUATORS[name]!r} {since(name)}")
@@ -348,8 +348,8 @@ class ActuatorType:
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
         """Return the operator settings of a command: range, safe value and behavior.
 
-        The default range is -1 to 1. It is larger if the default command is outside. By default, gpusim does not clip
-        the command, and the safe value is 0.
+        The default range is -1 to 1, extended to include the default command. By default, gpusim does not clip the
+        command, and the safe value is 0.
 
         Args:
             model: the model that contains the actuator.
@@ -403,8 +403,8 @@ class ActuatorType:
         """Record the state before a step of ``h`` s, for an energy audit.
 
         Returns:
-            A function to call after the step. It returns a dict: name -> work (J), (num_worlds,). The result is None if
-            the actuators do work only on joint axes.
+            A function to call after the step, or None if the actuators do work only on joint axes. The function returns
+            a dict: name -> work (J), (num_worlds,).
         """
         return None
 
@@ -421,7 +421,7 @@ class ActuatorType:
         """Update the state variables after the solve."""
 
     def jump(self, group: Group, work: StepBuffers) -> Array | None:
-        """Return the jump of each prescribed motion in this step (m or rad), (num_worlds, n).
+        """Return the position jump of each of n prescribed motions in this step (m or rad), (num_worlds, n).
 
         Return None if the kind has no jumps.
         """
@@ -429,7 +429,7 @@ class ActuatorType:
 
 
 class JointActuator(ActuatorType):
-    """Base class of kinds that act on a joint coordinate."""
+    """Base class of actuator kinds that act on a joint coordinate."""
 
     references: ClassVar[Mapping[str, Reference]] = JOINT_REFERENCES
 
@@ -439,7 +439,7 @@ class JointActuator(ActuatorType):
 
 
 class LineActuator(ActuatorType):
-    """Base class of kinds that act between two points."""
+    """Base class of actuator kinds that act between two points."""
 
     references: ClassVar[Mapping[str, Reference]] = LINE_REFERENCES
 
@@ -470,8 +470,8 @@ def actuator_kinds() -> list[ActuatorType]:
 def fitted_weight(ratio: Array | float) -> Array:
     """Return the weight theta that makes a theta-method step of z' = -z/T exact.
 
-    The weight of the new value is theta = 1/(1 - exp(-r)) - 1/r, with r = ``ratio`` = h/T. The weight rises from 1/2
-    (small r) to 1 (large r).
+    theta = 1/(1 - exp(-r)) - 1/r is the weight of the value at the end of the step, with r = ``ratio`` = h/T. The
+    weight rises from 1/2 (small r) to 1 (large r).
     """
     r = np.asarray(ratio)
     safe = np.maximum(r, 1e-3)

@@ -26,8 +26,8 @@ class SolverConfig(NamesMoved):
         dt: step size (s). Collision detection runs once per step.
         substeps: substeps per step.
         iterations: number of sweeps over the contacts per substep. With ``joint_solver="colored"``, sweeps include the
-            joints. With ``joint_solver="direct"``, more ``iterations`` also allow more switches of joint limits
-            (active, inactive) and dry friction (stick, slip) in a substep.
+            joints. With ``joint_solver="direct"``, more ``iterations`` let joint limits (active, inactive) and dry
+            friction (stick, slip) switch more often in a substep.
         impulse_tolerance: sweeps end early when no impulse changes by more than this value (N s). With
             ``joint_solver="direct"`` or ``"auto"``, sweeps also end early when all changes of impulses are below 1e-7
             times the largest normal impulse (float32: 3e-6).
@@ -116,7 +116,7 @@ SolverConfig.__init__ = checks_old_names(SolverConfig.__init__)  # type: ignore[
 def work_dtype(dtype: str, config: SolverConfig, fast: bool) -> str:
     """Return the floating-point type of the computations in a substep, for a state of type ``dtype``.
 
-    Without ``fast``, the direct solver computes in float64. In float32, it loses all accuracy if mass ratios reach 1e7
-    or a loop is overconstrained.
+    Without ``fast``, the direct solver computes in float64. In float32, the direct solver is inaccurate for
+    overconstrained loops and for mass ratios of 1e7.
     """
     return "float64" if config.direct and not fast else dtype

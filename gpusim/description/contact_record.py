@@ -62,7 +62,7 @@ RECORD_LAYOUT = {
 
 
 def by_slot(records: Array, lanes: int) -> Array:
-    """Convert the kernels' interleaved contact records to an array (num_worlds, capacity, RECORD)."""
+    """Convert interleaved contact records from kernels to an array (num_worlds, records, values of a record)."""
     worlds, slots, numbers = records.shape
     return records.reshape(worlds, -1, numbers, lanes).swapaxes(2, 3).reshape(worlds, slots, numbers)
 

@@ -1,4 +1,4 @@
-"""Declaration of an array in a table of arrays."""
+"""Dataclass for declarations of arrays."""
 
 from __future__ import annotations
 

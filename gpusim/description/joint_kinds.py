@@ -1,9 +1,9 @@
 """Base class of joint kinds. A joint has constraint rows for locked motions, and coordinates for free motions.
 
 Most constraint rows are *dot rows* ``C = u . w - c0 = 0`` for two vectors u and w. The vector u is fixed in the parent
-or in the world. If ``linear`` is False, w is fixed in the child, and the row keeps u and w perpendicular (c0 = 0). If
-``linear`` is True, w is the vector from the parent's joint point to the child's joint point. The row then keeps the
-component of w along u equal to c0. A *line row* keeps the distance between two points constant.
+or in the world. If ``linear`` is False, w is fixed in the child. The dot row then keeps u and w perpendicular (c0 = 0).
+If ``linear`` is True, w is the vector from the parent's joint point to the child's joint point. The dot row then keeps
+the component of w along u equal to c0. A *line row* keeps the distance between two points constant.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class JointFrames:
         return self._coordinate(ANGLE, self.axes_a[:, 2], self.axes_a[:, 0], self.axes_b[:, 0])
 
     def distance(self) -> Coordinate:
-        """Return the coordinate for the distance between the two points."""
+        """Return the coordinate for the distance between the joint's two points."""
         return self._coordinate(DISTANCE, self.axes_a[:, 2])
 
     def rotation(self, k: int) -> Coordinate:
@@ -219,7 +219,7 @@ class JointType(ABC):
         """Return the constraint rows for the locked relative motions."""
 
     def coordinate_list(self, frames: JointFrames, params: dict[str, Any]) -> list[Coordinate]:
-        """Return the coordinates of the free motions, one for each entry of ``coordinates``."""
+        """Return the coordinates of the free motions, in the order of ``coordinates``."""
         return []
 
     def moves(self, joint: JointSpec) -> int:
@@ -261,14 +261,14 @@ class JointType(ABC):
         ]
 
     def lets_collide(self, joint: JointSpec) -> bool:
-        """Return whether the shapes of the two bodies collide.
+        """Return whether the shapes of the joint's two bodies collide.
 
         By default, shapes collide only if one of the bodies is the world.
         """
         return WORLD in (joint.parent, joint.child)
 
     def moving(self, params: dict[str, Any]) -> dict[str, Any] | None:
-        """Return parameters that lock a length by two equal limits, or None if no length is locked."""
+        """Return the parameters of a rod with two equal limits instead of a fixed length, or None for other joints."""
         return None
 
     def moved(

@@ -98,7 +98,7 @@ class Look:
     texture: Texture | None = None
 
     def over(self, other: Look) -> Look:
-        """Return this look. Attributes that are None come from ``other``."""
+        """Return a copy of this look. Attributes of ``other`` replace attributes that are None."""
         values = {name: value for name, value in vars(self).items() if value is not None}
         return replace(other, **values)
 

@@ -86,9 +86,9 @@ class Program:
 
     Each sample reads four arrays: input signals (worlds, inputs), parameters (1 or worlds, parameters), persistent
     values (worlds, values) and commands (worlds, controls). A sample updates the persistent values and the commands.
-    program_clock.py describes the first persistent values. The last persistent values are the previous values of the
-    input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy function that runs a
-    sample in all worlds, with bit-identical results.
+    The first persistent values belong to the clock (program_clock.py). The last persistent values are the previous
+    values of the input signals. ``cpp`` is the C++ code that runs a sample in one world. ``run`` is a NumPy function
+    that runs a sample in all worlds, with bit-identical results.
 
     Attributes:
         label: label of the diagram.
@@ -130,7 +130,7 @@ class Program:
         return np.concatenate([self.initial, np.zeros(self.width)])
 
     def periods(self, parameters: Array) -> Any:
-        """Return the time between samples (s), for all worlds or for each row of ``parameters``."""
+        """Return the time between samples (s): one value for all worlds, or one for each row of ``parameters``."""
         return self.period if self.rate_at is None else 1.0 / parameters[:, self.rate_at]
 
 

@@ -190,7 +190,7 @@ def _fan_angles(name: str, angle: Any, count_name: str, count: Any) -> Array:
 
 
 def _bearings(azimuths: Array, heights: Array) -> Array:
-    """Return a unit vector for each pair of an elevation (``heights``) and an azimuth, (heights * azimuths, 3)."""
+    """Return unit vectors (heights * azimuths, 3), one for each combination of elevation (``heights``) and azimuth."""
     up, left = np.meshgrid(heights, azimuths, indexing="ij")
     flat = np.cos(up)
     return np.stack([flat * np.cos(left), flat * np.sin(left), np.sin(up)], axis=-1).reshape(-1, 3)

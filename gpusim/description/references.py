@@ -1,6 +1,6 @@
 """Element parameters that refer to other elements, such as a body index.
 
-If you copy elements to another builder, the references in the copies point to copied elements.
+When a builder copies elements, the references in the copies point to the copied elements.
 
 A kind of element declares which parameters are references. Example: ``references = {"joint_b": JOINT, "body_a": BODY,
 "point_a": point_on("body_a")}``.
@@ -66,7 +66,7 @@ def moved_params(
     Args:
         references: the parameters that refer to other elements.
         params: parameters of the element.
-        first: index of the first copied element in the new builder, for BODY, JOINT, ACTUATOR and SHAPE.
+        first: BODY, JOINT, ACTUATOR or SHAPE -> index of the first copied element in the new builder.
         pose: pose of the copied builder's world in the frame of ``world``.
         world: index of a body in the new builder, -1 for the world. The copy uses this body instead of the world.
     """

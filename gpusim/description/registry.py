@@ -41,7 +41,7 @@ class Registry(Generic[_Kind]):
         return self._kinds[name]
 
     def forget(self, name: str) -> None:
-        """Remove the kind with this name. Tests use this method."""
+        """Remove the kind with this name."""
         del self._kinds[name]
 
     def names(self) -> list[str]:
@@ -54,6 +54,6 @@ class Registry(Generic[_Kind]):
 
 
 def discover(package: str, path: Sequence[str]) -> None:
-    """Import every module of a package, so that its kinds are registered."""
+    """Import every module of a package, so that the kinds in the modules are registered."""
     for module in pkgutil.iter_modules(path):
         importlib.import_module(f"{package}.{module.name}")

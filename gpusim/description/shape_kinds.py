@@ -64,8 +64,8 @@ class Faces:
 class Line:
     """A set of n rays in a shape's frame. A ray contains the points ``origin + s direction`` with ``s >= start``.
 
-    ``origin`` (n, 3) is the point (m) nearest to the shape's center on the infinite line through the ray. ``direction``
-    has length 1, (n, 3). ``start`` (n,) is the smallest s of each ray (m).
+    ``origin`` (n, 3) is the point (m) of the infinite line that is nearest to the shape's center. ``direction`` has
+    length 1, (n, 3). ``start`` (n,) is the smallest s of each ray (m).
     """
 
     origin: Array
@@ -190,8 +190,8 @@ class ShapeType(ABC):
 
         Returns:
             Two arrays. The first array (n,) contains s (m) of each ray's first crossing with ``s >= start``, or
-            infinity without a crossing. The second array (n, 3) contains the outward normals at the crossings, which
-            may not have unit length.
+            infinity without a crossing. The second array (n, 3) contains outward normals of any length at the
+            crossings.
 
         Raises:
             ModelError: only kernels can cast rays against this kind of shape.
@@ -257,7 +257,7 @@ def shape_kinds() -> list[ShapeType]:
 
 
 def shape_codes() -> dict[str, int]:
-    """Return kernel constants: the ``number`` of each kind, MANIFOLDS, and a bit mask of the single-point kinds."""
+    """Return kernel constants: the ``number`` of each kind, MANIFOLDS, and a bit mask of kinds with one contact."""
     kinds = shape_kinds()
     single = sum(1 << kind.number for kind in kinds if kind.single)
     numbers = {f"SHAPE_{kind.name.upper()}": kind.number for kind in kinds}

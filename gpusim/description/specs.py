@@ -58,8 +58,8 @@ class BodySpec(Named):
 class JointSpec(Named):
     """A joint between ``parent`` and ``child``. The frames of the joint are relative to the body frames.
 
-    ``solver`` ("direct" or "colored") also applies to all joints that are connected to this joint. If
-    ``solver`` is None, the simulation chooses the solver.
+    ``solver`` ("direct" or "colored") also applies to all joints that are connected to this joint. With None, the
+    simulation chooses the solver.
     """
 
     kind: str
@@ -261,7 +261,9 @@ class PoseSpec(Named):
 
 @dataclass
 class PairSpec:
-    """Collision rule for two shapes, which overrides their groups. The shapes collide only if ``collide`` is True.
+    """Collision rule for two shapes, which overrides their collision groups.
+
+    The shapes collide only if ``collide`` is True.
 
     If ``material`` is None, the contact combines the materials of both shapes.
     """

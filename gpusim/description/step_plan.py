@@ -13,7 +13,7 @@ class Reading:
     """Signals that the kernels write to the columns of an array.
 
     Attributes:
-        entries: argument ``entries`` of ``Backend.observer``, (n, 4) int32.
+        entries: argument ``entries`` of ``Backend.observer``, int32 (signals, 4).
         kept: tuples (name of a state array, column in the state array, column in ``array``) of values to copy.
         array: values of the signals, (num_worlds, columns) or (samples, num_worlds, columns).
     """
@@ -48,7 +48,7 @@ class StepPlan:
 
     Attributes:
         programs: the diagrams, in the order in which the backend runs them.
-        commands: command values before each step, (steps, 1 or num_worlds, n), or None.
+        commands: values of n commands before each step, (steps, 1 or num_worlds, n), or None.
         columns: indices (n,) of the columns that ``commands`` sets in the array of all commands.
         record: signals to read once per ``every`` steps, or None.
     """

@@ -38,11 +38,11 @@ class CommandMap:
 
     @property
     def has_activation(self) -> bool:
-        """Return whether the command acts through an activation."""
+        """Return whether the command has an activation (a lag or an integrator)."""
         return self.integrate or self.time_constant > 0.0
 
     def acting(self) -> CommandMap:
-        """Return the map from the activation to the actuator. Without an activation, use the command."""
+        """Return the linear map to the actuator: from the activation if the command has one, else from the command."""
         lower, upper = self.activation_lower, self.activation_upper
         if not self.integrate:  # the activation of a lag stays between its initial value and the range of the command
             first = [] if self.activation is None else [self.activation]
@@ -60,8 +60,8 @@ class UiHints:
 
     Attributes:
         lower, upper: range of the operator's command, in ``unit``, with lower < upper.
-        limited: whether gpusim clips every command to this range, as with MuJoCo's ``ctrlrange``. If ``limited`` is
-            False, the range only applies to the operator. Programs may exceed the range.
+        limited: True if gpusim clips all commands to this range, like MuJoCo's ``ctrlrange``. False if the range only
+            limits the operator, not programs.
         safe: value of the command in an emergency stop, within the range. If ``safe`` is None, the command becomes the
             current value of ``measured``, so that the motion stops.
         unit: unit of the command, such as "rad", or "-" for a fraction.
@@ -128,7 +128,7 @@ class UiHints:
 
 
 def _of_rate(command_map: CommandMap) -> UiHints:
-    """Return the operator settings of a command that is a rate, since an integrator follows."""
+    """Return the operator settings of a command that is the input of an integrator."""
     ends = [0.0 if command_map.initial is None else command_map.initial]
     lower = command_map.lower if math.isfinite(command_map.lower) else min(-1.0, command_map.upper - 1.0, *ends)
     upper = command_map.upper if math.isfinite(command_map.upper) else max(1.0, lower + 1.0, *ends)

@@ -17,10 +17,10 @@ Point = tuple[float, float, float]
 class Wrap:
     """A sphere or an infinite cylinder that a rope wraps around without friction. A wrap does not collide.
 
-    The rope takes the shorter path around the surface, or a straight path if the surface does not block the rope. With
-    a side point, the path depends on this point, as with a sidesite in MuJoCo. If the side point is outside of the
-    surface, the rope passes on that side. If the side point is inside the surface, the rope runs inside the surface, as
-    through a ring. If an endpoint of the rope is inside the surface, the rope is straight.
+    The rope takes the shorter path around the surface, or a straight path if the surface does not block the rope. A
+    side point works like a sidesite in MuJoCo. If the side point is outside of the surface, the rope passes on the side
+    of this point. If the side point is inside the surface, the rope runs inside the surface, as through a ring. If an
+    endpoint of the rope is inside the surface, the rope is straight.
 
     Attributes:
         body: index of the body with the surface, -1 for the world.
@@ -40,7 +40,7 @@ class Wrap:
 
     @property
     def inside(self) -> bool:
-        """Return whether the side point is inside the surface, on the same body."""
+        """Return whether the side point is inside the surface and fixed to the same body."""
         if self.side is None or self.side_body not in (None, self.body):
             return False
         return math.dist(self.side, self.xform.position) < self.radius

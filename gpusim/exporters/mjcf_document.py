@@ -19,7 +19,7 @@ MAX_LIMIT = 1e10
 
 
 def text(value: Any) -> str:
-    """Convert a value to XML text. MuJoCo reads exactly the same number from the text."""
+    """Convert a value to XML text without rounding."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -45,7 +45,7 @@ def pose(transform: Transform) -> dict[str, Any]:
 class Coordinate:
     """A joint coordinate in the file: name of the hinge, slide or tendon, and the coordinate's starting position.
 
-    ``rope`` is True if the element is a spatial tendon.
+    ``rope`` is True for a spatial tendon.
     """
 
     name: str
@@ -92,14 +92,14 @@ class Document:
         return ElementTree.SubElement(self.root, name) if found is None else found
 
     def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
-        """Add an element without the attributes that are None. If the name already exists, append underscores."""
+        """Add an XML element. Attributes with the value None are omitted. Underscores make a repeated name unique."""
         present = {name.rstrip("_"): value for name, value in attributes.items() if value is not None}
         if "name" in present:
             present["name"] = self.name(_SPACES.get(tag, tag), present["name"])
         return ElementTree.SubElement(parent, tag, {name: text(value) for name, value in present.items()})
 
     def name(self, space: str, name: str) -> str:
-        """Return an unused name: ``name``, followed by underscores if the name already exists."""
+        """Return ``name``. If the name already exists, append underscores."""
         while (space, name) in self._names:
             name += "_"
         self._names.add((space, name))
@@ -127,7 +127,7 @@ _SPACES = {
 
 
 def finite_limits(lower: float, upper: float) -> tuple[float, float] | None:
-    """Return the limits, or None if both limits are infinite. ``MAX_LIMIT`` replaces a single infinite limit."""
+    """Return the limits with ``MAX_LIMIT`` instead of infinity, or None if both limits are infinite."""
     if math.isinf(lower) and math.isinf(upper):
         return None
     return max(lower, -MAX_LIMIT), min(upper, MAX_LIMIT)

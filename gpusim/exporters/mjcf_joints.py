@@ -219,7 +219,7 @@ HIDDEN_GROUP = 3
 
 
 def add_closures(doc: Document, closing: list[int]) -> None:
-    """Add equality constraints or tendons for all joints outside of the tree of nested bodies."""
+    """Add equality constraints or tendons for the joints that the tree of nested bodies does not contain."""
     for index in closing:
         joint = doc.model.joints[index]
         doc.report.joints.setdefault(joint.label, [])
@@ -301,7 +301,7 @@ def _spatial(doc: Document, joint: JointSpec, path: list[tuple[str, dict[str, st
 
 
 def _report_tendon_armature(doc: Document, joint: JointSpec, tendon: ElementTree.Element) -> None:
-    """Report the armature of a tendon that spans several branches of the kinematic tree."""
+    """Report the lost armature of a tendon that spans several branches of the kinematic tree."""
     if not np.any(joint.params.get("armature", 0.0)):
         return
     parents = {child: element for element in doc.root.iter() for child in element}

@@ -102,7 +102,7 @@ _FIELDS: dict[str, Any] = {"height_field": _height_field}
 
 
 def _min_height(shape: ShapeSpec) -> float:
-    """Return the lowest height (m) of a height field, and 0 for other shapes."""
+    """Return the minimum height (m) of a height field, or 0 for other shapes."""
     return float(np.min(shape.params["heights"])) if shape.kind in _FIELDS else 0.0
 
 
@@ -163,7 +163,7 @@ def _rgba(color: Sequence[float] | None, look: Look) -> tuple[float, ...] | None
 
 
 def _split_vertices(points: Array, triangles: Array, corners: Array | None) -> tuple[Array, Array, Array]:
-    """Duplicate each mesh vertex that has several normals. Each copy gets one normal.
+    """Split each mesh vertex with several normals into vertices with one normal each.
 
     Return the new points, triangles and normals.
 

@@ -17,7 +17,7 @@ class ExportReport(Findings):
     Attributes:
         format: name of the format, "MJCF" or "USD".
         file: path of the written file, or "" for text.
-        counts: dict from a kind of element, such as "bodies", to the number of elements.
+        counts: element type, such as "bodies" -> number of elements.
         joints: joint label -> names of the joint's coordinates in the file (MJCF), or path of the joint's prim (USD).
         findings: features of the model that the file changes or lacks, in the order of the export. See
             :class:`gpusim.importers.Finding` for the severities.
@@ -43,7 +43,7 @@ class ExportReport(Findings):
         return json.dumps(asdict(self) | {"exact": self.exact}, indent=2)
 
     def summary(self) -> str:
-        """Return a short text: the number of elements of each kind, and every warning."""
+        """Return a short text: the number of elements of each type, and all warnings."""
         counts = ", ".join(f"{number} {name}" for name, number in self.counts.items() if number)
         lines = [f"{self.file or self.format}: {counts}"]
         return "\n".join(lines + [f"  warning: {text}" for text in self.warnings])

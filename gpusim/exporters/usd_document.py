@@ -85,7 +85,7 @@ def vec3f(values: Any) -> Any:
 
 
 def set_custom(prim: Any, schema: str, **values: Any) -> None:
-    """Apply a schema that usd-core does not contain, and set its attributes.
+    """Apply a schema that usd-core lacks, and set attributes of the schema.
 
     For example, the argument ``mjc__damping`` sets the attribute "mjc:damping".
     """

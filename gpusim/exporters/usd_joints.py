@@ -47,7 +47,7 @@ def add_joints(doc: UsdDocument) -> None:
 
 
 def _closing_joints(joints: list[JointSpec]) -> set[int]:
-    """Return the indices of joints that close loops. Earlier joints already connect the bodies of such a joint."""
+    """Return the indices of joints that close loops. All other joints form trees."""
     part: dict[int, int] = {}
 
     def root(body: int) -> int:
@@ -189,7 +189,7 @@ def _d6(doc: UsdDocument, index: int, joint: JointSpec) -> Any:
 
 
 def _axes_of(directions: list[Array]) -> Array:
-    """Return three right-handed orthonormal axes that start with ``directions``."""
+    """Return three right-handed orthonormal axes. The first axes are ``directions``."""
     axes: list[Array] = []
     for direction in (*directions, *np.eye(3)):
         remainder = direction - sum((axis * (axis @ direction) for axis in axes), np.zeros(3))

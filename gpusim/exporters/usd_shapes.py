@@ -196,7 +196,7 @@ def _add_visual(doc: UsdDocument, visual: VisualSpec) -> None:
 
 
 def _add_groups(doc: UsdDocument, paths: list[str]) -> None:
-    """Add one collision group for each pair (group, mask). Add none if all shapes collide with each other."""
+    """Add a USD collision group for each combination of ``group`` and ``mask``. If all shapes collide, add none."""
     from pxr import UsdGeom, UsdPhysics
 
     shapes = doc.model.shapes

@@ -85,8 +85,8 @@ def inertia_fault(inertia: np.ndarray, mass: float = 0.0, *, allow_zero: bool = 
 def repair_inertia(inertia: np.ndarray, mass: float) -> np.ndarray:
     """Return a physically possible tensor close to ``inertia`` (3, 3).
 
-    The repair keeps the principal axes and the largest moment. Physically possible tensors do not change. A tensor that
-    is infinite, NaN or almost zero becomes the inertia of a sphere of water with ``mass`` (kg).
+    The repair keeps the principal axes and the largest moment. A physically possible tensor is returned unchanged. A
+    tensor that is infinite, NaN or almost zero becomes the inertia of a sphere of water with ``mass`` (kg).
     """
     if inertia_fault(inertia, mass) is None:
         return inertia
@@ -114,7 +114,7 @@ def sphere_inertia(mass: float) -> np.ndarray:
 def light_link(mass: float, inertia: np.ndarray) -> tuple[float, float]:
     """Return the mass (kg) and the moment of inertia (kg m2) of a light body between two joints.
 
-    ``mass`` (kg) and ``inertia`` (kg m2) belong to the body that follows in the kinematic chain.
+    ``mass`` (kg) and ``inertia`` (kg m2) are those of the next body in the kinematic chain.
     """
     light = LIGHT_FRACTION * mass
     return light, max(LIGHT_FRACTION * float(np.trace(inertia)) / 3.0, 4.0 * min_moment(light))

@@ -33,7 +33,7 @@ def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
     """Read a model from a file or from text. gpusim detects the format (MJCF, URDF, SDF or USD) from the content.
 
     Args:
-        source: path of the model, its text, or an object such as ``mujoco.MjSpec``.
+        source: path or text of the model, or an object such as ``mujoco.MjSpec``.
         arguments: keyword arguments of ``load_mjcf``, ``load_urdf``, ``load_sdf`` or ``load_usd`` in
             ``gpusim.importers``. All four loaders have the arguments ``fixed_base``, ``gravity``, ``xform``,
             ``merge_fixed``, ``keep``, ``collisions``, ``self_collisions``, ``visuals``, ``meshes``, ``actuators``,
@@ -44,7 +44,7 @@ def load(source: Any, **arguments: Any) -> tuple[ModelBuilder, ImportReport]:
 
     Raises:
         ModelError: the format is unknown, the package that reads the format is missing, or the model is invalid.
-        UnknownNameError: the loader of the format has no such argument.
+        UnknownNameError: the loader of the format does not accept one of the ``arguments``.
     """
     return _loader("load", source, False)(source, arguments)
 
@@ -54,7 +54,7 @@ def format_of(where: str, source: Any) -> str:
 
     Args:
         where: the caller, for error messages.
-        source: path of the model, its text, or an object.
+        source: path or text of the model, or an object.
 
     Raises:
         ModelError: the file does not exist, or has an unknown format.
@@ -146,7 +146,7 @@ def add_model(
         arguments: keyword arguments of ``gpusim.load``.
 
     Returns:
-        The report. In the report, labels have the prefix, and indices refer to this builder.
+        The report. Labels in the report have the prefix. Indices in the report are indices of this builder.
 
     Raises:
         ModelError: ``gpusim.load`` fails, no body has the index ``parent``, or a label already exists in the builder.

@@ -1,4 +1,4 @@
-"""Search on disk or in memory for meshes and other files that a robot file refers to."""
+"""Search for meshes and other files that a robot file refers to, on disk or in memory."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Search:
     """Search path for files.
 
     Args:
-        folder: folder of the robot file. Relative file names are relative to this folder. Packages are also searched in
-            all folders above the robot file.
+        folder: folder of the robot file. Relative file names are relative to this folder. The search for packages
+            includes all folders above the robot file.
         packages: package folders, or folders that contain package folders.
     """
 
@@ -33,7 +33,7 @@ class Search:
         self._subfolders: dict[Path, list[Path]] = {}
 
     def find(self, name: str, folder: Path | None = None) -> Path | None:
-        """Return the file or folder for a name (``package://name/...``, ``file://...``, a path), or None.
+        """Return the file or folder for a path or a URI (``package://...``, ``file://...``), or None.
 
         Relative names are relative to ``folder``, by default ``self.folder``.
         """
@@ -73,7 +73,7 @@ class Search:
                 yield folder / path
 
     def _guess(self, name: str, path_text: str, here: Path) -> Path | None:
-        """Return the file whose path has the longest common end with ``path_text``, or None."""
+        """Return the file whose last path components match ``path_text`` best, or None."""
         parts = [part for part in PurePosixPath(path_text).parts if part not in ("/", "..", ".")]
         if not parts or "." not in parts[-1]:
             return None

@@ -62,8 +62,8 @@ def load_mjcf(
 
     All body and joint frames are the same as in MuJoCo. For hinges and slides, ``joint.<label>.position`` equals
     MuJoCo's qpos. Labels are the file's names, with ``_`` instead of dots and spaces. By default, a body without joints
-    becomes part of its parent. Several hinges and slides of a body become one d6 joint. If a d6 joint cannot represent
-    them, they become separate joints with light bodies in between.
+    becomes part of its parent. Several hinges and slides of a body become one d6 joint. Combinations that a d6 joint
+    cannot represent become a chain of joints with light bodies in between.
 
     ``report.findings`` lists each feature of the file that gpusim omits or changes. ``report.commands`` maps MuJoCo's
     ctrl to commands of the model. ``report.poses`` names the keyframes.
@@ -89,7 +89,7 @@ def load_mjcf(
         switchable: names or wildcards of connect and weld constraints that you want to activate or deactivate during
             the simulation. Switchable and inactive constraints become latches. To close a latch:
             ``sim.write("joint.<label>.attached", 1.0, worlds)``.
-        asset_dirs: folders to search for files that MuJoCo does not find.
+        asset_dirs: additional folders to search for files.
         assets: file name -> content (bytes). Files in memory take precedence over files on disk.
         pose: name of the keyframe to start in (default: qpos0).
         strict: True raises an error if a finding has severity "motion".

@@ -20,8 +20,8 @@ def add_poses(
 
     Args:
         builder: receives the postures.
-        report: describes all joints. It receives the labels of the postures, and a finding for each position outside
-            the limits of a joint.
+        report: report with all joints. The function adds the labels of the postures, and a finding for each position
+            outside the joint limits.
         poses: posture -> joint label -> position (rad or m).
         roots: posture -> pose of a floating base in the world.
     """

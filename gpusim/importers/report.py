@@ -29,7 +29,7 @@ class Finding:
             (changes only the appearance) or "info" (no effect, for example a corrected typo).
         element: type and name in the file, for example "joint 'knee'", or empty for the file itself.
         what: what the file contains.
-        effect: what the model contains instead, or empty.
+        effect: how the model differs from the file, or empty.
         fix: how you can avoid the difference, or empty.
     """
 
@@ -109,9 +109,9 @@ class JointInfo:
         friction: dry friction (N m or N).
         mimic: the joint that this joint follows, or None.
         initial_position: position (rad or m) in the imported pose.
-        load_inertia: inertia or mass that the joint moves in the imported pose. You can use it to choose servo gains.
-            For a revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint
-            axis. For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
+        load_inertia: inertia or mass that the joint moves in the imported pose, for the choice of servo gains. For a
+            revolute joint, the load is the inertia (kg m2) of all bodies that the joint moves, about the joint axis.
+            For a prismatic joint, the load is the mass (kg) of all bodies that the joint moves.
         axis: index of the coordinate in the builder's joint, usually 0. An MJCF body with several joints can get one
             joint with several coordinates.
     """
@@ -150,7 +150,7 @@ class Findings:
 
     @property
     def warnings(self) -> list[str]:
-        """Return the findings as sentences. Similar findings share one sentence, which names up to four elements."""
+        """Return the findings as sentences. A sentence combines similar findings, and names up to four elements."""
         return merge_similar_sentences(finding.sentence for finding in self.findings)
 
     def first_loss(self) -> str:
@@ -174,8 +174,7 @@ class ImportReport(Findings):
         added_mass: total mass (kg) that repairs added.
         findings: all changes, repairs and ignored elements, in the order of the import.
         merged: name of a merged link -> label of the body that now contains the link.
-        link_frames: name of every link -> (4, 4) pose of the link's frame in the frame of the body that contains the
-            link.
+        link_frames: link name -> (4, 4) pose of the link's frame in the frame of the link's body.
         shapes: link name -> indices of its shapes in the builder.
         overlaps: pair of links -> overlap (m) in the imported pose. Overlapping links never collide, even if
             self-collisions are enabled.
@@ -214,7 +213,7 @@ class ImportReport(Findings):
     sensors: dict[str, SensorInfo] = field(default_factory=dict)
 
     def displace(self, pose: Transform) -> None:
-        """Move all sensors and all links that are part of the world by ``pose``."""
+        """Apply the displacement ``pose`` to all sensors, and to all links merged into the world."""
         matrix = homogeneous_matrix(pose)
         for link in [link for link, body in self.merged.items() if body == "world"]:
             self.link_frames[link] = matrix @ self.link_frames[link]

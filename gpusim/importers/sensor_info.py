@@ -18,12 +18,12 @@ class SensorInfo:
     """Rule that converts a signal of the model to the value of a sensor of the file.
 
     Attributes:
-        signal: name of the signal, or empty for a sum over bodies (``SubtreeInfo``).
+        signal: name of the signal. Empty for ``SubtreeInfo``, which sums over bodies.
         index: index of the signal component to use, or -1 for all components.
         form: conversion of the signal to the value. "" (none), "wxyz" (quaternion with w first), "local" (vector in the
             frame of the signal ``axes``), "x", "y" or "z" (axis of an orientation), "size" (length of a vector) or
             "range" (distance, -1 for no hit).
-        axes: name of the orientation signal for the form "local".
+        axes: name of the orientation signal, for ``form`` = "local".
         offset: number that is added to the signal, m or rad.
         reference: label of the reference site of a frame sensor, or empty for the world. The value is relative to the
             reference site, in the axes of the reference site.
@@ -42,7 +42,7 @@ class SensorInfo:
     noise: float = 0.0
 
     def read(self, sim: Any, rng: np.random.Generator | None = None) -> np.ndarray:
-        """Return the sensor's value in every world, (num_worlds,), or (num_worlds, n) for n components.
+        """Return the sensor's value in every world: (num_worlds,), or (num_worlds, n) for n components.
 
         Args:
             sim: the simulation of the model.
@@ -91,7 +91,7 @@ class SensorInfo:
 
 @dataclass(frozen=True)
 class Part:
-    """A body of the file, which can be merged into another body of the model.
+    """A body of the file. The importer may have merged it into another body of the model.
 
     Attributes:
         body: label of the model's body, or empty for the world.

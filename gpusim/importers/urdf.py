@@ -76,7 +76,7 @@ def load_urdf(
     * Other bodies without mass get 1 % of the mean mass of the bodies with mass.
     * An inertia that is zero, or below a millionth of the inertia of an osmium ball of the same mass, becomes the
       inertia of a sphere of water.
-    * In all other impossible inertias, the importer increases the principal moments to possible values.
+    * For all other impossible inertias, the importer increases the principal moments to possible values.
 
     These errors only cause findings: more than three numbers in a vector, an unknown XML version, and XML errors
     without loss of an element. The importer uses only the first <axis> of a joint.

@@ -32,7 +32,7 @@ _FILES = (".xml", ".mjcf", ".urdf")
 
 @dataclass
 class Comparison:
-    """Differences between gpusim and MuJoCo. A value is None if its comparison was skipped (see ``skipped``).
+    """Differences between gpusim and MuJoCo. Values of skipped comparisons are None (see ``skipped``).
 
     Attributes:
         bodies: number of moving bodies that both simulators have.
@@ -161,7 +161,7 @@ class _Pair:
         self.joints = self._labels("JOINT", range(m.njnt))
 
     def _labels(self, kind: str, indices: range) -> dict[int, str]:
-        """Return the labels of imported elements: the name in the file, or the kind and a number."""
+        """Return the labels of imported elements: the name in the file, or the element type and a number."""
         labels, number = dict[int, str](), getattr(self.mj.mjtObj, f"mjOBJ_{kind}")
         for k in indices:
             name = self.mj.mj_id2name(self.m, number, k) or f"{kind.lower()}{k}"

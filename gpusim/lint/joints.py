@@ -58,7 +58,7 @@ def limits_in_degrees(subject: Subject) -> None:
 
 
 def open_loops(subject: Subject) -> None:
-    """Report joints with a gap in the initial poses, and whether ``assemble`` can close the gap."""
+    """Report joints with a gap in the initial poses. The finding says if ``assemble`` can close the gap."""
     if not subject.model.topology.num_constraints:
         return
     sim = subject.simulation()
@@ -77,7 +77,7 @@ def open_loops(subject: Subject) -> None:
 
 
 def redundant_rows(subject: Subject) -> None:
-    """Report loops with redundant constraints, which do not have unique constraint forces."""
+    """Report loops with redundant constraints. The constraint forces of such loops are not unique."""
     try:
         tree = subject.tree
         if not tree.loop_rows:

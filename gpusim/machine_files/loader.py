@@ -56,7 +56,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
 
     Args:
         path: path of the .yaml file. Paths in the file are relative to the folder of the file.
-        values: values by name. They replace values in the section ``values`` of the file.
+        values: name -> value, which replaces the value in the section ``values`` of the file.
 
     Returns:
         The scene, with a builder that you can still extend.

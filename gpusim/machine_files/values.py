@@ -64,7 +64,7 @@ class Values:
 
     Attributes:
         builder: builder that contains the labeled elements.
-        names: dict from names to values, to results of calls, and to loop variables.
+        names: name -> value, result of a call, or loop variable.
         folder: folder of the machine file.
     """
 
@@ -238,6 +238,6 @@ class Located(ModelError):
 
 
 def located(error: GpusimError, line: int, prefix: str = "") -> Located:
-    """Return the error with a text prefix and a line number. A line number that the error already has is kept."""
+    """Return the error with a text prefix and a line number. An existing line number does not change."""
     known = error.line if isinstance(error, Located) else 0
     return Located(known or line, f"{prefix}{error}")

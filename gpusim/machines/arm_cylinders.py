@@ -46,8 +46,8 @@ class Spool:
         flow: flow (m3/s) from the pump through the fully open spool, at the pressure drop ``drop``.
         drop: pressure drop (Pa) at which ``flow`` applies.
         drain: flow gain to the tank divided by the flow gain from the pump. ``drain`` also scales the flow gain of
-            holding valves. For a thick rod, set ``drain`` to piston area / rod-side area, since the cylinder returns
-            more oil than it receives when it retracts.
+            holding valves. A retracting cylinder returns more oil than it receives. For a thick rod, set ``drain`` to
+            piston area / rod-side area.
         compensated: if True, the flow depends only on the command, not on the load. The pump must supply the load
             pressure plus ``drop``.
         frequency: natural frequency (rad/s) of the spool.
@@ -89,8 +89,7 @@ class Drive:
         label: label of the valve's command.
         index: actuator index of the cylinder or motor.
         node_a, node_b: nodes of the cylinder's two chambers, or of the motor's two sides.
-        port_a, port_b: nodes at the two ports of the spool valve. A holding valve, if any, connects a port to a
-            chamber.
+        port_a, port_b: nodes at the two ports of the spool valve. Optional holding valves connect a port to a chamber.
         valve: index of the valve.
     """
 

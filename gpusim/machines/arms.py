@@ -202,7 +202,8 @@ def add_boom_arm(
     Args:
         b: the builder.
         base: body index, -1 for the world.
-        at: position (m) of the first hinge in the base's frame. For a Transform, its x and z axes span the arm's plane.
+        at: position (m) of the first hinge in the base's frame. With a Transform, the Transform's x and z axes span the
+            arm's plane.
         links: the links in order, from the base to the tip.
         label_prefix: prefix of all labels. The body and the joint of a link have the label ``label_prefix`` + name of
             the link.

@@ -125,7 +125,7 @@ class Outrigger:
     """An outrigger, from :func:`add_outrigger`.
 
     Attributes:
-        leg, foot: body indices of leg and foot. They are equal if the foot cannot tilt.
+        leg, foot: body indices of leg and foot. The indices are equal if the foot cannot tilt.
         slide: joint of the leg. The joint coordinate is the extension (m), initially zero.
         shape: index of the foot's shape.
         drive: the cylinder with its spool valve, or None if a servo moves the leg.
@@ -158,13 +158,13 @@ def add_outrigger(
     Args:
         b: the builder.
         chassis: body index.
-        at: initial position (m) of the center of the foot's sole, in the chassis' frame. For a Transform, the leg
-            extends along its -z axis.
+        at: initial position (m) of the center of the foot's sole, in the chassis' frame. With a Transform, the leg
+            extends along the Transform's -z axis.
         stroke: stroke (m) of the leg. Initially, the leg is fully retracted.
         foot_radius: radius (m) of the foot.
         jack: the servo or cylinder that moves the leg.
         label: label of the leg, its joint and the command. The label of the foot has the suffix "_foot".
-        length: length (m) of the leg above the sole (default: 1.5 times ``stroke``). It must exceed ``stroke``.
+        length: length (m) of the leg above the sole (default: 1.5 times ``stroke``). The length must exceed ``stroke``.
         leg_mass, foot_mass: masses (kg) of leg and foot.
         tilt: maximum tilt (rad) of the foot about each axis perpendicular to the leg. With ``tilt=0``, foot and leg are
             one body.

@@ -180,7 +180,7 @@ class Corner:
         return Plan(linkage, tuple(springs), tuple(laws), (limits[0], limits[1]))
 
     def _checked(self, spring: Any, parts: tuple[str, ...], hinged: bool) -> Coil | TorsionBar:
-        """Return the checked spring. Its default ``on`` is the first part in ``parts``."""
+        """Return the checked spring. The default of ``on`` is the first part in ``parts``."""
         if isinstance(spring, TorsionBar) and not hinged:
             raise validate.fail(self.element, "a torsion bar needs a hinge, and a pillar has none", "give a Coil")
         if not isinstance(spring, Coil | TorsionBar):

@@ -92,7 +92,7 @@ class Steering:
         return float(np.linalg.norm(np.cross(across, rod))) / size if size > 1e-9 else 0.0
 
     def _arm(self, moves: Moves) -> tuple[Array, Array, Array, Array]:
-        """Return a kingpin point p, the direction k, the rod end r projected onto the kingpin, and k x (r - p)."""
+        """Return a kingpin point p, the kingpin direction k, the rod end r projected onto it, and k x (r - p)."""
         point, along = self.kingpin(moves)
         axis: Array = along / np.linalg.norm(along)
         outer = moves["hub"](self.outer) - point

@@ -31,7 +31,7 @@ class OmniDrive:
 
 
 def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: str = "") -> OmniDrive:
-    """Add three tendons for a platform: forward, left, yaw. An actuator on a tendon drives all wheels together.
+    """Add three tendons to a platform: forward, left, yaw. An actuator on a tendon drives all wheels together.
 
     The wheel speeds w are linear in the platform velocity v: w = B v (see :meth:`OmniWheel.ideal`).
 

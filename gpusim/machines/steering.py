@@ -268,8 +268,8 @@ def add_trailer_hitch(
         label: label of the joint.
 
     Raises:
-        ModelError: tractor and trailer are the same body, one is the world, the kind is unknown, or a number is out of
-            range.
+        ModelError: tractor and trailer are the same body, tractor or trailer is the world, the kind is unknown, or a
+            number is out of range.
     """
     element = f"trailer hitch '{label}'"
     front, rear = b.check_body(element, "tractor", tractor), b.check_body(element, "trailer", trailer)

@@ -43,8 +43,8 @@ class Suspension:
         label: prefix of the labels of bodies, joints and actuators: ``<label>_<part>``.
         hub: body that carries the wheel. The origin of the hub's frame is the wheel's center. Initially, its axes are x
             forward, y left and z up on both sides of the vehicle.
-        travel: joint. Its first coordinate is the suspension's coordinate, which is initially zero and increases when
-            the wheel rises.
+        travel: joint whose first coordinate is the suspension's coordinate. The coordinate is initially zero and
+            increases when the wheel rises.
         limits: minimum and maximum of the suspension's coordinate.
         bodies: part name -> body index.
         springs: actuator indices of the springs, in the order of the argument ``spring``.
@@ -84,7 +84,7 @@ class Suspension:
         return self.linkage.coordinate(travel)
 
     def steering_angle(self, coordinate: float = 0.0, rack: float = 0.0) -> float:
-        """Return the steering angle (rad) for a rack displacement ``rack`` (m). Both are positive to the left."""
+        """Return the steering angle (rad) for a rack displacement ``rack`` (m), both positive to the left."""
         steering, side = self.linkage.steering, -1.0 if self.mirror else 1.0
         if steering is None:
             return 0.0

@@ -164,8 +164,8 @@ class TorsionArm(Checked):
         length: distance (m) from the hinge to the wheel's center.
         stiffness: stiffness (N m/rad) of the torsion bar.
         damping: damping (N m s/rad).
-        load: force (N) of the shoes on the wheel in the initial pose, which is then an equilibrium. With ``load=0``,
-            the bar has no preload.
+        load: force (N) of the shoes on the wheel at which the initial pose is an equilibrium. With ``load=0``, the bar
+            has no preload.
         angle: angle (rad) between the forward direction and the line from the wheel up to the hinge, within +-1.47 rad.
         travel: minimum and maximum rotation (rad) from the initial pose, positive if the wheel rises.
         mass: mass (kg) of the arm, modeled as a bar.

@@ -145,7 +145,7 @@ def _mirrored(wheels: Wheels) -> Wheels:
 
 
 def _is_entry_shorter(wheels: Wheels) -> bool:
-    """Return True if the straight run before the sprocket is shorter than the straight run after it."""
+    """Return True if the straight run before the sprocket is shorter than the straight run after the sprocket."""
     return _entry_length(wheels) < _entry_length(_mirrored(wheels))
 
 
@@ -188,7 +188,7 @@ def _tangent(point: Array, circle: Circle, heading: float) -> float:
 
 
 def _open_path(wheels: Wheels, shift: float) -> tuple[list[Array], Array, Array]:
-    """Return the pins of an open path of links, the end for the last link, and ``strands`` of :class:`Path`."""
+    """Return the pins of an open chain of links, the position where the chain must close, and ``Path.strands``."""
     circles = _circles(wheels, shift)
     end, _, first = _entry(wheels, shift)
     heading = first

@@ -78,7 +78,7 @@ class _Loop:
         return float(-x[-1] + links.sum() + wheels.sum())
 
     def slopes(self, unknowns: Array) -> Array:
-        """Return the gradient of each link's merit by both pins (x, z) and the idler's shift, (..., links, 5)."""
+        """Return the derivatives of each link's merit by its two pins (x, z) and the idler's shift, (..., links, 5)."""
         length, along, to_wheels = self._frames(unknowns)
         normal = np.stack([-along[..., 1], along[..., 0]], axis=-1)
         position = np.sum(along[..., None, :] * to_wheels, axis=-1) / length[..., None]  # along the link

@@ -136,8 +136,9 @@ def add_track(
             the speed of the track.
         solver: solver of the pins with ``SolverConfig(joint_solver="auto")``: "direct" (gaps of micrometers) or
             "colored" (iterates over pins and contacts). See ``ModelBuilder.set_joint_solver``.
-        label: prefix of all labels: ``left_shoe0``, joints ``left_pin0``, ``left_drive``, ``left_tension``,
-            ``left_arm0``, and collision groups ``left_shoes``, ``left_wheels``.
+        label: prefix of all labels. For example, "left" gives the bodies ``left_shoe0``, ..., the joints ``left_pin0``,
+            ``left_drive``, ``left_tension`` and ``left_arm0``, and the collision groups ``left_shoes`` and
+            ``left_wheels``.
 
     Raises:
         ModelError: an argument is invalid, or the track does not fit its path.

@@ -249,7 +249,7 @@ class DriveTrain:
 
 @dataclass(frozen=True)
 class TurnDrive:
-    """The drive of a drive train that rotates left and right wheels in opposite directions.
+    """Motor and clutch of a drive train that drive left and right wheels in opposite directions.
 
     Attributes:
         body: body index of the motor's shaft, ``<label>_turn_shaft``.
@@ -288,15 +288,14 @@ def add_drive_train(
         b: the builder.
         chassis: body that carries the shaft of the turn motor.
         left, right: wheels of each side. Both sides have the same number of wheels.
-        drive, turn: drives of the two motors (see ``drive`` in ``add_wheel``), with the commands ``drive`` and
-            ``turn``.
+        drive, turn: drives of the two motors (see ``drive`` in ``add_wheel``). The commands are ``drive`` and ``turn``.
         clutch: maximum torque (N m) of the clutch, required with ``turn``. The command ``turn_clutch`` (0 to 1) is a
             fraction of the maximum torque.
         viscosity: viscous coupling (N m s/rad) between neighboring wheels of one side, like a limited-slip
             differential. Without coupling, the wheels of one side have different spins when the vehicle turns on the
             spot.
         shaft_mass: mass (kg) of the turn motor's shaft. The shaft is along y at the chassis' center of mass. If shapes
-            define the mass, it is at the chassis' origin.
+            define the chassis' mass, the shaft is at the chassis' origin.
         label: prefix of all labels, followed by "_".
 
     Raises:
@@ -326,7 +325,7 @@ def add_drive_train(
 
 
 def _paired_spins(element: str, left: Sequence[Wheel], right: Sequence[Wheel]) -> tuple[list[int], list[int]]:
-    """Check the wheels of both sides. Return the joints of the left wheels, and the joints of the right wheels."""
+    """Check the wheels. Return the joints of the left wheels, and the joints of the right wheels."""
     for name, side in (("left", left), ("right", right)):
         if not isinstance(side, Sequence) or not all(isinstance(wheel, Wheel) for wheel in side):
             raise validate.fail(element, f"{name} = {side!r} are not wheels", "give a list of results of add_wheel")

@@ -20,7 +20,7 @@ _ROUGHEST = 1.0
 class Paint:
     """Color and look of one part of a mesh.
 
-    ``color`` is the part's color or the mean color of its texture (sRGB, 0 to 1), or None.
+    ``color`` (sRGB, 0 to 1) is the part's color, the mean color of the texture, or None.
     """
 
     color: Color | None = None

@@ -57,7 +57,7 @@ class _BodyMesh:
         return np.flatnonzero(inside)
 
     def shares_mesh(self, other: _BodyMesh) -> bool:
-        """Return True if both shapes are parts of one mesh with several materials. Those are already connected."""
+        """Return True if this shape and ``other`` are parts of one mesh. Such parts are already connected."""
         if self.shape.xform != other.shape.xform or self.tree.solid == len(self.tree.triangles):
             return False
         ours = self.tree.vertices[self.tree.triangles[self.tree.solid :]]

@@ -29,7 +29,7 @@ class Piece:
         vertices: (n, 3) in m, in the frame of the visual, without duplicates.
         triangles: (m, 3) indices. If ``closed``, triangles are counterclockwise seen from outside.
         closed: True if the triangles enclose a volume: each edge has a triangle on both sides.
-        color: sRGB color (0 to 1). With a texture or corner colors, their mean color. None if the file has no color.
+        color: sRGB color (0 to 1), or the mean color of the texture or corners. None if the file has no color.
         look: transparency, finish and texture.
         normals: (m, 3, 3) unit normals at the corners of the triangles. None if the viewer computes the normals.
         uv: (m, 3, 2) texture coordinates of the corners, v upward, or None.
@@ -68,8 +68,8 @@ def mesh_pieces(element: str, mesh: Any, scale: Any = 1.0, *, uv: Any = None, no
 
     Args:
         element: name for error messages.
-        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces.
-            The function returns a tuple of pieces unchanged.
+        mesh: path of a file, (vertices, triangles), an object with ``vertices`` and ``faces``, or a tuple of pieces. A
+            tuple of pieces is returned unchanged.
         scale: factor from the mesh's unit to m, one number or one per axis. A negative factor mirrors the mesh.
         uv: texture coordinates (v upward) of the vertices, (n, 2), or of the triangles' corners, (m, 3, 2). Only for
             ``mesh`` = (vertices, triangles).

@@ -116,7 +116,7 @@ def _outlines(triangles: Array) -> list[list[int]]:
 
 
 def _without_edge_points(loops: list[list[int]]) -> list[list[int]]:
-    """Remove vertices that belong to only two faces. Such vertices are between the ends of an edge."""
+    """Remove vertices that belong to only two faces. Such vertices are in the interior of a straight edge."""
     count: dict[int, int] = {}
     for loop in loops:
         for v in loop:

@@ -35,7 +35,8 @@ class TriangleTree:
             neighbor.
         fan_start, fan: ``fan[fan_start[i] : fan_start[i + 1]]`` are the triangles around vertex i.
         nodes: four int32 for each node of the tree: bounding box and link, (n, 4).
-        solid: number of triangles of this shape, which are the first rows of ``triangles``. All others are neighbors.
+        solid: number of triangles of this shape, which come first in ``triangles``. The rest belongs to neighbor
+            shapes.
     """
 
     vertices: Array

@@ -104,7 +104,7 @@ def repeated(triangles: Array) -> Array:
 
 
 def _row_hashes(*numbers: Array) -> Array:
-    """Return one hash per row. Each argument is one column of nonnegative integers."""
+    """Return one hash per row of a table. Each argument is one column of nonnegative integers."""
     key = np.zeros(len(numbers[0]), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for number, prime in zip(numbers, _PRIMES, strict=True):

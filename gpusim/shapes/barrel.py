@@ -144,7 +144,7 @@ def add_shape_barrel(
         radius: radius at the center (m), above zero.
         arc_radius: radius of the arc (m), at least ``radius``. If ``arc_radius`` equals ``radius``, the shape is a ball
             with flat ends.
-        half_length: half of the length (m), above zero. It must be short enough for a positive radius of the flat ends.
+        half_length: half of the length (m), above zero. The flat ends must have a positive radius.
         xform, material, label, group, mask, density, color: see ``add_shape``. To point the axis in another direction,
             rotate ``xform``.
 

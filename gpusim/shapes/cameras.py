@@ -86,8 +86,8 @@ def add_light(
             by 1 / (a + b d + c d^2).
         cutoff: half angle of a spot light's cone (rad), at most pi / 2.
         exponent: exponent of a spot light. At the angle x to the axis, the intensity is multiplied by cos(x)^exponent.
-        shadow: True for a light that casts shadows. The viewer draws shadows only for the first such light, and treats
-            its rays as parallel.
+        shadow: True for a light that casts shadows. The viewer draws the shadows of only one light (the first with
+            ``shadow=True``), with parallel rays.
         label: unique name, default ``light<index>``.
 
     Returns:

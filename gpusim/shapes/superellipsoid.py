@@ -101,7 +101,7 @@ class Superellipsoid(Round):
         return _farthest(_farthest(a, b, e2), c, e1)
 
     def curvature(self, params: Params) -> float:
-        """Return the curvature of a ball with the volume of the ellipsoid that has the same semi-axes."""
+        """Return the curvature of an ellipsoid with the same semi-axes."""
         return mean_curvature(params["semi_axes"])
 
     def mesh(self, params: Params, segments: int = 32) -> Mesh:

@@ -43,7 +43,7 @@ def add_terrain(
             GeoTIFF is at the highest y. The first row of an array or .npy file is at the lowest y. PNG and TIFF files
             need the extra ``terrain``.
         cell: distance between grid points (m): one number or (dx, dy). Default: the pixel scale of a GeoTIFF. A pixel
-            scale in degrees is not used.
+            scale in degrees is ignored.
         size: alternative to ``cell``: length of the whole terrain along x and y (m).
         height: factor from the values in ``source`` to m. The values of a PNG are from 0 (black) to 1 (white).
         hole: height that fills holes (m). Without ``hole``, bodies fall through holes.

@@ -110,8 +110,8 @@ def add_shape_triangle_mesh(
     """Add a mesh of colliding triangles to the world or to a kinematic body.
 
     Both sides of every triangle collide, so the mesh may be closed or open. The order of a triangle's corners does not
-    matter. If a shape penetrates a triangle, contacts push the shape to the side that contains more than half of its
-    thickness. The builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
+    matter. If a shape penetrates a triangle, contacts push the shape to the side that contains more than half of the
+    shape's thickness. The builder merges equal vertices. Sliding shapes do not catch on edges between triangles.
 
     Args:
         body: -1 for the world, or a kinematic body.

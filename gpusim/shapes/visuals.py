@@ -35,9 +35,9 @@ def add_visual(
 ) -> int:
     """Add a visual to a body. The viewer draws the visual instead of the body's shapes.
 
-    Visuals have no contacts and no mass, and do not affect the simulation. A body may have several visuals. For a body
-    without visuals, the viewer draws the shapes. If the body also has no shapes, the viewer draws a solid that it
-    estimates from the inertia. For the world, the viewer draws both visuals and shapes.
+    Visuals have no contacts and no mass, and do not affect the simulation. A body may have several visuals. A body
+    without visuals shows its shapes. A body without visuals and shapes shows a solid estimated from its inertia.
+    For the world, the viewer draws both visuals and shapes.
 
     Args:
         body: body index, -1 for the world.

@@ -2,7 +2,7 @@
 
 A joint coordinate without limits, damping, friction, armature or actuator has no axis row. When the user first writes
 one of these joint parameters, gpusim rebuilds the model with an additional axis row. The simulation continues with the
-new model. Its state and its other parameters do not change.
+new model. The state and all other parameters do not change.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _axis_keys(model: Model) -> list[tuple[int, int]]:
 
 
 def _common_axes(old: Model, new: Model) -> tuple[Array, Array, Array]:
-    """Return the indices of common axis rows in ``old`` and in ``new``, and the indices of new rows in ``new``."""
+    """Return the indices of common axis rows in ``old`` and in ``new``, and the indices in ``new`` of added rows."""
     index_of, keys = {key: k for k, key in enumerate(_axis_keys(old))}, _axis_keys(new)
     common = [(index_of[key], k) for k, key in enumerate(keys) if key in index_of]
     before, after = np.array(common, dtype=np.int64).reshape(-1, 2).T
@@ -106,12 +106,12 @@ def _rigid_rows(model: Model, without: set[int]) -> Array:
 
 
 def _freed_axes(old: Model, new: Model) -> list[int]:
-    """Return the axis rows in ``new`` of rods with constant length in ``old`` and variable length in ``new``."""
+    """Return the new axis rows of rods whose length is constant in ``old`` and variable in ``new``."""
     return [new.axis_of[joint, 0] for joint in sorted(_adjustable_rods(new) - _adjustable_rods(old))]
 
 
 def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> dict[str, Array]:
-    """Convert the parameters ``current`` from model ``old`` to model ``new``, which has other axis rows."""
+    """Convert the parameters ``current`` from model ``old`` to model ``new``, which has different axis rows."""
     parameters = dict(current)
     before, after, _ = _common_axes(old, new)
     freed = _freed_axes(old, new)
@@ -127,7 +127,7 @@ def converted_parameters(current: dict[str, Array], old: Model, new: Model) -> d
 
 
 def converted_state(old: State, runtime: Runtime, before: Model, model: Model) -> State:
-    """Convert the state ``old`` from model ``before`` to ``model``, which has equal elements but other axis rows."""
+    """Convert the state ``old`` from model ``before`` to ``model``, which differs only in the axis rows."""
     new = State.initial(model, runtime.num_worlds, old.arrays["impulse"].dtype, runtime.config)
     common_before, common, added = _common_axes(before, model)
     joints = _adjustable_rods(before) ^ _adjustable_rods(model)

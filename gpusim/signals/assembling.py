@@ -1,4 +1,4 @@
-"""Assembly of closed loops: find poses that close all loops, and velocities that keep them closed."""
+"""Assembly of closed loops: find poses that close all loops, and velocities that keep the loops closed."""
 
 from __future__ import annotations
 

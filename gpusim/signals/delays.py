@@ -1,13 +1,13 @@
-"""Delays, lags and integrators between a command and its actuator, for example of a bus or a valve.
+"""Delays, lags and integrators between a command and its actuator, such as the delay of a bus or the lag of a valve.
 
 The command ``<name>`` is the value that the user writes. The signal ``<name>.applied`` is the value that the actuator
 currently receives. A lag has an activation x with x' = (command - x) / time_constant, solved exactly over each step. An
 integrator has an activation x with x' = command. Lags and integrators clip x to a range. In each step, the actuator
 receives the mean of x at the start and the end of the step. Delays are rounded to whole steps.
 
-A program (description/program.py) computes the applied values after all diagrams. It therefore also delays commands
-from diagrams. The state contains the commands of the last steps. During an override (emergency stop), the activation of
-an integrator does not change.
+A program (description/program.py) computes the applied values after all diagrams. The program therefore also delays
+commands from diagrams. The state contains the commands of the last steps. During an override (emergency stop), the
+activation of an integrator does not change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Warning about bodies that fall below every shape of the world.
 
-The warning appears once per simulation. To save time, :class:`FallWatch` checks the bodies only when the number of
-steps has doubled since the last check.
+The warning appears once per simulation.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ FREE = 0.9
 class FallWatch:
     """Monitor that warns once if a body falls forever.
 
-    Bodies that joints connect to the world or to a kinematic body do not count.
+    The monitor ignores bodies that joints connect to the world or to a kinematic body.
     """
 
     def __init__(self, backend: Backend, model: Model) -> None:
@@ -38,7 +37,7 @@ class FallWatch:
         self.rebind(backend, model)
 
     def rebind(self, backend: Backend, model: Model) -> None:
-        """Monitor another backend, for a model with the same elements."""
+        """Monitor another backend of a model with the same elements."""
         self._backend, self._model = backend, model
         grounded_bodies = grounded(model)
         kinematic = {k for k, body in enumerate(model.bodies) if body.kinematic}

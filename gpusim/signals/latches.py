@@ -17,7 +17,7 @@ def read_attached(runtime: Runtime, joint: int) -> Array:
 
 
 def write_attached(runtime: Runtime, joint: int, worlds: Array, value: Array) -> None:
-    """Attach or detach a latch in ``worlds``: attach where ``value`` is above 0.5, and detach elsewhere.
+    """Attach a latch in the ``worlds`` with a ``value`` above 0.5. Detach the latch in the remaining ``worlds``.
 
     An attached latch locks the current relative pose of its bodies.
     """
@@ -52,7 +52,7 @@ def switched(runtime: Runtime) -> list[int]:
 
 
 def _set(runtime: Runtime, joint: int, worlds: Array, locked: Array | None) -> None:
-    """Attach a latch at the joint coordinates ``locked`` (n, 6), or detach it if ``locked`` is None."""
+    """Attach a latch at the joint coordinates ``locked`` (n, 6), or detach the latch if ``locked`` is None."""
     if not worlds.size:
         return
     if joint in (breaking := breaking_sensors(runtime.model)):

@@ -29,7 +29,7 @@ _ELEMENT = "Simulation.linearize"
 class Linearization:
     """Linear discrete-time model x' = x0' + A (x - x0) + B (u - u0).
 
-    x' is the state after the given number of steps. It has n components, and there are m commands u.
+    x' is the state after the given number of steps. The state x has n components. u contains m commands.
 
     Attributes:
         a: matrix A, the derivatives of x' with respect to x (n, n).
@@ -76,7 +76,7 @@ class Linearizing:
                 is a quaternion, which adds an eigenvalue 0 to A.
             commands: labels or wildcards of commands. An empty list selects no commands.
             steps: number of steps of ``config.dt``.
-            step: perturbation of each state and command, relative to its value. For values below 1, it is absolute.
+            step: relative perturbation of each state and command. For values below 1, the perturbation is absolute.
             world: index of the world to linearize.
 
         Returns:

@@ -37,8 +37,9 @@ class Observation:
     Attributes:
         names: names of the signals, in order.
         slices: columns of each signal in ``array``, by name.
-        array: values of the n signal components from the last :meth:`read`, (num_worlds, n). Each read overwrites it.
-            With the CUDA backend, the array is on the device. PyTorch, JAX and CuPy can use it without a copy (DLPack).
+        array: values of the n signal components from the last :meth:`read`, (num_worlds, n). Each read overwrites
+            ``array``. With the CUDA backend, the array is on the device. PyTorch, JAX and CuPy can use it without a
+            copy (DLPack).
     """
 
     def __init__(self, runtime: Runtime, signals: Sequence[Signal], dtype: str = "float64") -> None:
@@ -123,11 +124,12 @@ class Observation:
 class Command:
     """List of n commands with their values in all worlds, as columns of one array.
 
-    Create it with :meth:`gpusim.Simulation.command`.
+    Create a list with :meth:`gpusim.Simulation.command`.
 
     Attributes:
         names: labels of the commands, in order.
-        array: float64 array on the host for your values, (num_worlds, n). :meth:`write` without an argument writes it.
+        array: float64 array (num_worlds, n) on the host. :meth:`write` without an argument writes the values in
+            ``array``.
     """
 
     def __init__(self, runtime: Runtime, names: Sequence[str]) -> None:
@@ -140,7 +142,7 @@ class Command:
         self.array: Array = np.array(runtime.backend.memory.read_control()[:, self._columns])
 
     def write(self, values: Any = None) -> None:
-        """Write the commands. They stay constant until you change them.
+        """Write the commands. The commands stay constant until you change them.
 
         Args:
             values: array that broadcasts to (num_worlds, n), on the host or on the device (any DLPack array). Default:

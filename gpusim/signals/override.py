@@ -1,4 +1,4 @@
-"""Override of commands: it holds chosen commands at given values in chosen worlds, as in an emergency stop.
+"""Override of commands, which holds chosen commands at given values in chosen worlds, as in an emergency stop.
 
 The override is part of the state (array OVERRIDE). Copies, resets and replays of the state therefore include it.
 """
@@ -33,7 +33,7 @@ class Override:
         runtime.add_state(OVERRIDE, np.zeros((runtime.num_worlds, 2 * len(self._controls))))
 
     def hold(self, values: Mapping[str, Any] | None, worlds: Array) -> None:
-        """Hold commands at ``values`` in n worlds ``worlds`` (n,).
+        """Hold commands at ``values`` in the worlds with the indices ``worlds`` (n,).
 
         If ``values`` is None (emergency stop), hold all commands at their safe values.
         """
@@ -100,8 +100,8 @@ class Override:
 def safe_commands(runtime: Runtime) -> Array:
     """Return the safe values of all commands, (num_worlds, commands).
 
-    For position servos, the safe value is the current position. For operator inputs of diagrams, it is the default
-    value. For all other commands, it is a fixed value.
+    For position servos, the safe value is the current position. For operator inputs of diagrams, the safe value is the
+    default value. All other commands have a fixed safe value.
     """
     values = np.repeat(runtime.model.default_controls[None].astype(float), runtime.num_worlds, axis=0)
     for label, hints in command_hints(runtime.model).items():

@@ -37,7 +37,7 @@ class ProgramLoop:
 
 
 def samplings(runtime: Runtime) -> list[Sampling] | None:
-    """Return the data that the backend needs to run all diagrams between steps, or None if Python must run one."""
+    """Return the data for running all diagrams in the backend between steps, or None if a diagram needs Python."""
     found = list[Sampling]()
     for running in runtime.running:
         sampling = running.sampling()

@@ -1,8 +1,8 @@
 """Block diagrams in a simulation: their signals, and their evaluation before steps.
 
-One evaluation of a diagram is a *sample*. It launches a generated kernel (cuda_kernels/diagram.cu). The state variables
-of a diagram are part of the state (``diagram.<label>``). Copies, resets and replays of the state therefore include
-them.
+One evaluation of a diagram is a *sample*. A sample launches a generated kernel (cuda_kernels/diagram.cu). The state
+variables of a diagram are part of the state (``diagram.<label>``). Copies, resets and replays of the state therefore
+include them.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class RunningProgram:
             self._on_host(on_host(self._observation.read()), np.flatnonzero(due))
 
     def sampling(self) -> Sampling | None:
-        """Return the data that the backend needs to run the diagram between steps, or None if Python must run it."""
+        """Return the data for running the diagram in the backend between steps, or None if the diagram needs Python."""
         inputs = None if self._launch is None else self._observation.reading()
         if inputs is None:
             return None
@@ -96,7 +96,7 @@ class RunningProgram:
         return bool(due or (count > 0.0 and last != period))
 
     def _on_host(self, inputs: Array, worlds: Array) -> None:
-        """Take all due samples in ``worlds`` with NumPy. The kernel function ``take_samples`` does the same."""
+        """Take all due samples in ``worlds`` with NumPy, like the kernel function ``take_samples``."""
         arrays, control = self._backend.memory.state.arrays, self._backend.memory.host_control()
         numbers = arrays[self.name]
         par = np.broadcast_to(self.parameters, (self._runtime.num_worlds, self.parameters.shape[1]))[worlds]

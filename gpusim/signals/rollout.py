@@ -69,7 +69,7 @@ class Rollouts(ABC):
         falling bodies.
 
         Raises:
-            ModelError: the backend or the launch mode does not support a capture, or a call inside needs the host.
+            ModelError: the backend or the launch mode does not support a capture, or a captured call needs the host.
         """
         backend: Any = self.runtime.backend
         if backend.name != "cuda":
@@ -131,7 +131,7 @@ class _Rollout:
         return plan.record.array
 
     def _plan(self) -> StepPlan | None:
-        """Return the plan for a single call of the backend, or None if Python code must run between steps."""
+        """Return the plan for a single backend call, or None if Python code must run between steps."""
         programs, record = samplings(self._runtime), self._observation.reading(self._steps // self._every)
         if programs is None or record is None or self._runtime.samplers:
             return None

@@ -1,4 +1,4 @@
-"""Warning about ropes and tendons that start far beyond their length limit. The solver would shorten them abruptly."""
+"""Warning about ropes and tendons that start far beyond their length limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAR = 0.1
 
 
 def warn_about_long_ropes(model: Model, parameters: dict[str, Array], now: StateReader) -> None:
-    """Warn before the first step about the rope or tendon that exceeds its upper limit most."""
+    """Before the first step, warn about the rope or tendon that exceeds its length limit most."""
     axes = rope_table(model)["rope_axis"]
     lower, upper = (np.asarray(parameters[f"limit_{side}"])[:, axes] for side in ("lower", "upper"))
     if not np.isfinite(upper[lower < upper]).any():

@@ -1,4 +1,4 @@
-"""Runtime: many worlds of a model, and their backend. Signals read and write through this part of ``Simulation``."""
+"""Runtime: many worlds of a model, and their backend. Signals access a simulation through its runtime."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ class Runtime:
         build_signals: function that creates the table of all signals.
 
     Attributes:
-        initial: reset state. A reset of a world copies it.
+        initial: reset state. A reset of a world copies this state.
         now: reader of the state at the current time.
         drivers: dict that maps the label of each command to the label of the diagram that writes it.
         running: running diagrams (``RunningProgram``), in execution order.
         steps: number of requested steps so far.
         samplers: observers that take samples during steps, such as recordings.
         rebound: functions to call after :meth:`rebind`.
-        compiled: cache of observations and writers by signal names. :meth:`rebind` clears it.
+        compiled: cache of observations and writers by signal names. :meth:`rebind` clears the cache.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class Runtime:
         self.invalidate()
 
     def rebind(self, model: Model, parameters: dict[str, Array], state: State, initial: State) -> None:
-        """Switch to a model with the same elements but other axis rows. See signals/added_rows.py."""
+        """Switch to a model with the same elements but different axis rows. See signals/added_rows.py."""
         if getattr(self.backend.memory, "replays", False):
             rule = "a captured graph cannot use new constraint rows"
             raise validate.fail("Simulation", rule, "write this parameter before Simulation.capture")

@@ -122,7 +122,7 @@ class SignalTable:
         shared: tuple[SharedWriter, str] | None = None,
         parameter: ParameterIndex | None = None,
     ) -> None:
-        """Add a signal without ``quantity``. ``kept`` names the state array and columns with its value, or is None."""
+        """Add a signal without ``quantity``. ``kept`` names the state array and columns with the value, or is None."""
         info = SignalInfo(name, shape, unit, doc, write is not None, forward)
         self.by_name[name] = Signal(info, read, write, kept=kept, shared=shared, parameter=parameter)
 

@@ -22,7 +22,8 @@ class StepSampler(Protocol):
 class RegularSampler:
     """Sampler with a fixed rate.
 
-    It takes each sample at the step nearest to the sample time. The caller takes the first sample at the current time.
+    The sampler takes each sample at the step nearest to the sample time. The caller takes the first sample at the
+    current time.
 
     Args:
         element: name of the sampler for error messages.

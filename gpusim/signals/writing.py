@@ -1,4 +1,4 @@
-"""Writing of signals: it checks the values, and writes all poses and velocities together."""
+"""Writing of signals. The writer checks the values, and writes all poses and velocities together."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class StateWriter:
         self._runtime.invalidate()
 
     def _limits_in_order(self, others: list[tuple[Signal, Array]], worlds: Array) -> list[tuple[Signal, Array]]:
-        """Order the writes of position limits, so that no lower limit exceeds its upper limit in between.
+        """Order the writes of position limits, so that no write makes a lower limit exceed its upper limit.
 
         Raises:
             ModelError: a new lower limit is above the new upper limit. The simulation is then unchanged.

@@ -118,7 +118,7 @@ def _hidden_length(machine: MachineParts, body: int, point: Array) -> float:
 
 
 def _pin_axis(model: Model, a: int, b: int) -> Array:
-    """Return the direction of a hydraulic cylinder's pins in the world frame."""
+    """Return the direction of the pin axes of a hydraulic cylinder in the world frame."""
     for joint in model.joints:
         if is_hinge(joint) and {joint.parent, joint.child} & ({a, b} - {WORLD}):
             axis: Array = joint_frames(joint).axes_a[:, 2]

@@ -105,7 +105,7 @@ def _ancestors(body: int, parents: dict[int, int]) -> set[int]:
 
 
 def _length_beyond(machine: MachineParts, body: int, joint_point: Array) -> float:
-    """Return the distance (m) from a body's center of mass to the end of the body that is opposite to the joint."""
+    """Return the distance (m) from a body's center of mass to the body's end opposite to the joint."""
     solid = machine.solids[body]
     length = float(np.linalg.norm(joint_point))
     extent = (

@@ -211,7 +211,7 @@ class MachineParts:
         return min(low, self._foot(joint)), high
 
     def _foot(self, joint: JointSpec) -> float:
-        """Return the coordinate (m) of a vertical slider at the height of the machine's lowest point, else inf."""
+        """Return the coordinate (m) of a vertical slider at the machine's lowest height, or inf for other sliders."""
         axis, up = joint_frames(joint).axes_a[:, 2], up_of(self._model)
         if joint.parent != WORLD or axis @ up < 0.9:
             return math.inf

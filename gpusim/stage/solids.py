@@ -154,7 +154,7 @@ def _is_lopsided(solid: Solid, around: Surroundings) -> bool:
 
 
 def _iron_ball(mass: float, around: Surroundings) -> Solid:
-    """Return an iron ball of the body's mass. The radius is at most 0.3 times the farthest attachment's distance."""
+    """Return an iron ball. The radius is at most 0.3 times the distance to the farthest attachment."""
     radius = (0.75 * mass / math.pi / _IRON) ** (1.0 / 3.0)
     farthest = float(np.linalg.norm(around.points, axis=1).max())
     return Solid(BALL, np.eye(3), np.full(3, min(radius, 0.3 * farthest)))

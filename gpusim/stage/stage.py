@@ -50,7 +50,7 @@ class Batch:
 
     @property
     def picture(self) -> Texture | None:
-        """Image on the meshes of the batch, or None for a cube map or no image."""
+        """Image on the meshes of the batch. None for a cube map, or without an image."""
         texture = self.mesh.texture
         return None if texture is None or texture.is_cube else texture
 
@@ -332,7 +332,7 @@ def _unit(vectors: Array) -> Array:
 
 
 def _tones(piece: Part | Span) -> float:
-    """Return the brightness difference between the sectors of a round shape, which make rolling visible."""
+    """Return the brightness difference between the sectors of a round shape. The sectors make rolling visible."""
     shown = isinstance(piece, Part) and piece.shape >= 0 and piece.body != WORLD and piece.mesh.round
     return _TONES if shown else 0.0
 

@@ -1,7 +1,7 @@
 """A heavy top spins, precesses and nutates on its tip, or a free body flips (Dzhanibekov effect).
 
-The scene is reference case C03 (Lagrange top) in ``tests/reference/multibody``. With ``free=true``, it is case C01
-(free body).
+The scene is reference case C03 (Lagrange top) in ``tests/reference/multibody``. With ``free=true``, the scene is case
+C01 (free body).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def add_safety(d: Diagram, key: str = "Q") -> None:
 def add_lever(d: Diagram, name: str, keys: tuple[str, str], axis: str = "", gain: float = 1.0) -> str:
     """Add a lever input from -1 to 1 (right and forward positive), which works only if the switch ``enable`` is on.
 
-    Return the name of a block. Its output is the rate-limited lever value times ``gain``.
+    Return the name of the block that outputs the rate-limited lever value times ``gain``.
     """
     d.add("input", name, keys=keys, axis=axis, dead_zone=DEAD_ZONE, curve=CURVE, unit="-")
     switch = d.add("switch", f"{name}_on")

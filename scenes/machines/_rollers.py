@@ -153,7 +153,7 @@ def around(count: int, distance: float) -> list[gpusim.Transform]:
 
 
 def checks(tolerance: float) -> list[Check]:
-    """Return the checks of a platform. It must stop within ``tolerance`` (m) of the path's end."""
+    """Return the checks of a platform. The platform must stop within ``tolerance`` (m) of the path's end."""
 
     def arrives(run: Recording) -> bool:
         position = run["body.platform.position"][:, 0, :2]

@@ -4,8 +4,8 @@ The center of mass c, at the constant height z above the sole, moves as a linear
 
     c'' = w^2 (c - p),   w^2 = g/z
 
-p is the zero-moment point and g is the gravity (Kajita and Tani 1991). Finite differences in time turn this equation
-into a tridiagonal system. A few iterations correct p for the masses of the swinging legs.
+p is the zero-moment point and g is the gravitational acceleration (Kajita and Tani 1991). Finite differences in time
+turn this equation into a tridiagonal system. A few iterations correct p for the masses of the swinging legs.
 
 All arrays are (samples, ...), in SI units and in the world frame.
 """
@@ -191,7 +191,7 @@ def _supports(time: Array, steps: Sequence[Step], side: str) -> Array:
 
 
 def _zmp(time: Array, steps: Sequence[Step], pace: Pace) -> Array:
-    """Return the zero-moment point. In double support, it moves from one sole to the next."""
+    """Return the zero-moment point. In double support, the zero-moment point moves to the next sole."""
     at = feet_at(Footprint(0.0, 0.0, 0.0, 0.0))
     points = [(0.0, np.zeros(2)), (steps[0].begins - 2.0 * pace.double, np.zeros(2))]
     for step in steps:
@@ -223,7 +223,7 @@ def _smooth(values: Array, width: float) -> Array:
 
 
 def _pendulum(zmp: Array, ratio: float) -> Array:
-    """Solve c - ratio c'' = p with c = p at both ends."""
+    """Solve c - ``ratio`` c'' = p for the center of mass c, with p = ``zmp``, and c = p at both ends."""
     pull = ratio / GRID**2
     bands = np.zeros((3, len(zmp)))
     bands[0, 2:], bands[2, :-2], bands[1] = -pull, -pull, 1.0 + 2.0 * pull

@@ -1,7 +1,7 @@
 """A platform on three omni wheels drives forward, sideways, and forward while turning.
 
-Reference cases F01 and F02 in ``tests/reference/multibody``: the same vehicle with massless rollers (Zobova and
-Tatarinov 2009; Borisov, Kilin and Mamaev 2015).
+In the reference cases F01 and F02 in ``tests/reference/multibody``, the rollers of this vehicle are massless (Zobova
+and Tatarinov 2009; Borisov, Kilin and Mamaev 2015).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A hydraulic cylinder holds, raises and lowers a loaded boom (closed-center valve).
 
-The scene is reference case 4 in ``tests/reference/hydraulics``. It moves in the x-z plane.
+The scene is reference case 4 in ``tests/reference/hydraulics``. All motion is in the x-z plane.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Double pendulum: two uniform rods on hinges swing down from rest. The motion is chaotic.
 
-The scene is reference case B01 in ``tests/reference/multibody``. It moves in the x-z plane.
+The scene is reference case B01 in ``tests/reference/multibody``. All motion is in the x-z plane.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A row of N four-bar linkages (windows) passes through its singular position and keeps its links parallel.
 
-With N = 2, the scene is reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark). It moves in the x-z
-plane.
+With N = 2, the scene is reference case A02 in ``tests/reference/multibody`` (IFToMM benchmark). All motion is in the
+x-z plane.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _add_horizontal(b: gpusim.ModelBuilder, i: int, length: float, mass: float, 
 
 
 def _keeps_parallel(run: Recording, windows: int) -> bool:
-    """Check that a corner moves on a circle, and that the velocity of the first bar conserves the energy."""
+    """Check that a corner moves on a circle, and that the first bar's velocity agrees with energy conservation."""
     corner, rate = run["body.horizontal0.position"], run["joint.pivot0.velocity"]
     inertia, weight = (windows + 1) / 3.0 + windows, 9.81 * ((windows + 1) / 2.0 + windows)
     square = rate[0] ** 2 + 2.0 * weight * (1.0 - corner[..., 2]) / inertia

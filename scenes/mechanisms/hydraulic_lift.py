@@ -141,7 +141,7 @@ _CYLINDER_FIELDS = (
 
 
 def _default(name: str) -> str:
-    """Return a text with the default value of a parameter, and with other defaults of some variants."""
+    """Return a text with the default value of a parameter, and with different default values of variants."""
     first, *others = ((variant, f"{getattr(lift, name):g}") for variant, lift in _VARIANTS.items())
     return ", ".join([first[1], *(f"{variant} {value}" for variant, value in others if value != first[1])])
 
@@ -187,8 +187,8 @@ def build(
         tank_pressure: tank pressure, Pa.
         bulk_modulus: bulk modulus of the oil, Pa.
         overlap_supply: dead zone of the supply edges, as a fraction of the spool's travel.
-        overlap_drain: opening of the drain edges at rest, as a fraction of the spool's travel. It is negative for a
-            closed center.
+        overlap_drain: opening of the drain edges at rest, as a fraction of the spool's travel, negative for a closed
+            center.
         anticavitation_gain: flow gain of the check valves from the tank, m3/s/sqrt(Pa), or 0 for no check valves.
         coupling: coupling of piston and load: "implicit", or "papers". With "papers", only the piston moves in
             substeps, as in the 2023 paper.

@@ -30,7 +30,7 @@ def build(
     step_height: float = 0.05,
     step_time: float = 0.1,
 ) -> Scene:
-    """Build the scene. It starts in static equilibrium.
+    """Build the scene. The car starts in static equilibrium.
 
     Args:
         body_mass: sprung mass, kg, above 0.

@@ -1,6 +1,6 @@
 """A slider-crank with a spring on its slider oscillates.
 
-The scene is reference case E01 in ``tests/reference/multibody``. It moves in the x-z plane.
+The scene is reference case E01 in ``tests/reference/multibody``. All motion is in the x-z plane.
 """
 
 from __future__ import annotations

@@ -93,9 +93,9 @@ def _bounded_move(matrix: Array, error: Array, max_move: Array) -> tuple[Array, 
 def slope_increase(slope: Array, change: Array, force_decrease: Array) -> Array:
     """Return an increase D' - D of the force slopes D, (num_worlds, rows, rows).
 
-    The increase prevents velocities that alternate between two values from one solver pass to the next. The BFGS update
-    D' is positive definite, and D' c = f: D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c). The increase is only nonzero if
-    f c > c D c > 0.
+    The increase prevents an oscillation of the velocities from one solver pass to the next. The BFGS update D' is
+    positive definite, and D' c = f: D' = D - (D c)(D c)^T/(c D c) + f f^T/(f c). The increase is only nonzero if f c >
+    c D c > 0.
 
     Args:
         slope: slopes D at the current velocities (num_worlds, rows, rows).

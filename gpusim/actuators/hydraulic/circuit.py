@@ -12,8 +12,8 @@ finds the pressures p^. The linearized solution is
 The forces S^T p+ on the consumers are linear in their velocities: P - D v+ with D = S^T M. The joint solver treats
 these forces like spring-dampers. Each solver pass linearizes the forces again.
 
-After the solve, the circuit updates the pressures. They never fall below the vapor pressure (cavitation.py). Spool
-positions are integrated exactly. Poppets and load-sensing lines follow the pressures with a lag.
+After the solve, the circuit updates the pressures. The pressures never fall below the vapor pressure (cavitation.py).
+Spool positions are integrated exactly. Poppets and load-sensing lines follow the pressures with a lag.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ class CircuitSolve:
         return np.where(fitted.low[:, None, None], increase, 0.0)
 
     def _load(self, speed: Array) -> Array:
-        """Return the flow into cylinders and motors plus void volume divided by step size (m3/s)."""
+        """Return the flow into cylinders and motors, plus (void volume / step size), in m3/s."""
         return np.asarray(np.matmul(self.area, speed[..., None].astype(np.float64))[..., 0] + self.void / self.h)
 
     def _settled(self, low: Array, start: Array, p: Array, load: Array) -> tuple[Array, Array]:

@@ -100,8 +100,8 @@ class HydraulicCircuit:
             flow: flow at full displacement (m3/s).
             pressure: cut-off pressure, at which the flow is zero (Pa).
             power: maximum hydraulic power (W).
-            control: "pressure" limits the pressure to the cut-off pressure. "load_sensing" also limits it to the
-                highest load pressure plus ``margin``.
+            control: "pressure" limits the pressure to the cut-off pressure. "load_sensing" also limits the pressure to
+                the highest load pressure plus ``margin``.
             margin: pressure margin of load sensing (Pa).
             band: pressure range in which cut-off and load sensing reduce the flow (Pa). Default: 5 % of ``pressure``.
             time_constant: time constant of the load-sensing line (s).
@@ -250,13 +250,13 @@ class HydraulicCircuit:
         self, a: int, b: int, gain: float, cracking_pressure: float = 0.0, transition_pressure: float = 1e4,
         label: str | None = None,
     ) -> int:  # fmt: skip
-        """Add a check valve from ``a`` to ``b``. It opens above the pressure drop ``cracking_pressure`` (Pa)."""
+        """Add a check valve from ``a`` to ``b``. The valve opens above the pressure drop ``cracking_pressure`` (Pa)."""
         return self._edge(CHECK, a, b, gain, transition_pressure, label, set_pressure=cracking_pressure)
 
     def add_relief_valve(
         self, a: int, pressure: float, gain: float, b: int | None = None, label: str | None = None
     ) -> int:
-        """Add a relief valve from ``a`` to the tank (or ``b``). Above ``pressure``, Q = gain (drop - pressure).
+        """Add a relief valve from ``a`` to ``b`` (default: the tank). The flow is Q = gain max(0, drop - pressure).
 
         Args:
             a, b: nodes at the ends.
@@ -273,7 +273,7 @@ class HydraulicCircuit:
     ) -> int:  # fmt: skip
         """Add a counterbalance (load-holding) valve. Oil flows freely from ``valve`` to ``load``.
 
-        A poppet controls the flow from ``load`` to ``valve``. It opens if p_load + pilot_ratio p_pilot exceeds
+        A poppet controls the flow from ``load`` to ``valve``. The poppet opens if p_load + pilot_ratio p_pilot exceeds
         ``set_pressure``.
 
         Args:
@@ -352,7 +352,7 @@ class HydraulicCircuit:
             pressure: initial pressures of the chambers (Pa), one number or a pair. Default: pressure of the tank.
             viscous_friction: viscous friction (N s/m).
             dry_friction, brake_force: dry friction (N), and additional dry friction at full brake command (N).
-            piston_mass: mass of piston and rod (kg). It has inertia along the axis, but no weight.
+            piston_mass: mass of piston and rod (kg). Gravity does not act on this mass.
             cushion_stiffness, cushion_damping, cushion_length: stiffness (N/m), damping (N s/m) and length (m) of the
                 end cushions.
             label: unique name. The nodes are ``<label>_a`` and ``<label>_b``.
@@ -401,7 +401,7 @@ class HydraulicCircuit:
         rotor_inertia: float = 0.0,
         label: str | None = None,
     ) -> Consumer:
-        """Add a hydraulic motor on a joint coordinate. ``sim.control[label]`` is its brake command, 0 (released) to 1.
+        """Add a hydraulic motor on a joint coordinate. ``sim.control[label]`` is the brake command, 0 (released) to 1.
 
         Args:
             joint: joint index.

@@ -81,10 +81,10 @@ class CircuitNow:
         return np.asarray(np.sum(np.where(self.fixed, 0.0, stored), axis=1))
 
     def works(self, after: CircuitNow, h: float) -> dict[str, Array]:
-        """Return the work (J) of all components in a step of ``h`` seconds, by name. ``after`` is the end of the step.
+        """Return a dict: component name -> work (J) in a step of ``h`` s. ``after`` is the snapshot after the step.
 
         Components are pumps, valves, edges, and nodes with fixed pressure. The entry with the name of the circuit is
-        the energy that volume changes of chambers and voids store.
+        the additional energy stored by volume changes of chambers and voids.
         """
         self._open_valves(h)
         flows: Any = Flows(self, self.parts, self.node_index)  # type: ignore[arg-type]

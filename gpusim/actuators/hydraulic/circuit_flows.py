@@ -10,8 +10,7 @@ pressure drop d, the gain K or G, the opening a, the set pressure p_set and the 
     pipe break        the same as a counterbalance valve
     leak              G d
 
-The equations are from Merritt, Hydraulic Control Systems (1967), chapters 3 and 5. They are smoothed at zero pressure
-drop.
+The equations are from Merritt, Hydraulic Control Systems (1967), chapters 3 and 5, but smooth at zero pressure drop.
 """
 
 from __future__ import annotations

@@ -225,8 +225,8 @@ class OilPump(ActuatorType):
                                                 power/p                                          (power limit)
                                                 max_flow clamp((p_LS + margin - p)/band, 0, 1)  (load sensing)
 
-    p_LS is the pressure of the load-sensing line. It follows the maximum pressure at open working ports of valves with
-    ``senses=True``, with a lag.
+    p_LS is the pressure of the load-sensing line. p_LS follows the maximum pressure at open working ports of valves
+    with ``senses=True``, with a lag.
     """
 
     name: ClassVar[str] = "oil_pump"

@@ -107,7 +107,7 @@ def add_hydraulic_cylinder(
         orifice: flow law of the valve edges. "smooth" is smooth at zero pressure drop. "linear" is linear below
             ``transition_pressure``, and a square root above.
         anticavitation_gain: flow gain K of the check valves from the tank (m3/s/sqrt(Pa)).
-        piston_mass: mass of piston and rod (kg). It has inertia along the axis, but no weight.
+        piston_mass: mass of piston and rod (kg). Gravity does not act on this mass.
         pressure_a, pressure_b: initial pressures of the chambers (Pa). Default: pressure of the tank.
         hose_volume_a, hose_volume_b: additional volumes of the hoses (m3).
         hose_bulk_modulus: effective bulk modulus of hose and oil (Pa).

@@ -1,7 +1,7 @@
 """Hydraulic cylinder with spool valve, brake and end stops.
 
 With ``coupling="implicit"``, the pressures after the step are linear in the piston velocity (hydraulics.py). One
-constraint row contains oil force, friction and end stops. The solver solves it together with the mechanism. With
+constraint row contains oil force, friction and end stops. The solver solves this row together with the mechanism. With
 ``coupling="papers"`` (for comparisons), the piston first moves without the load, in steps of at most 0.1 ms. Then an
 impulse couples the piston to the load. At the vapor pressure, a void opens in a chamber (cavitation.py).
 """
@@ -273,7 +273,7 @@ class HydraulicCylinder(ActuatorType):
         return group.params["piston_mass"]
 
     def evaluate(self, group: Group, work: StepBuffers, velocity: Array | None) -> None:
-        """Move the valve spools (once per substep), and linearize the oil force at the latest piston velocity."""
+        """Move the valve spools once per substep. Linearize the oil force at the latest piston velocity."""
         if velocity is None:
             self._begin(group, work)
         else:

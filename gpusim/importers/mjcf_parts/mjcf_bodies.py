@@ -81,7 +81,7 @@ def _becomes_body(context: Context, b: int, base: int, parent: int) -> bool:
 
 
 def _is_freed_base(context: Context, b: int, base: int) -> bool:
-    """Return whether body ``b`` is a base that the file fixes, and that floats because of ``fixed_base=False``."""
+    """Return whether ``fixed_base=False`` lets the body ``b`` float, although the file fixes the body."""
     m = context.m
     return context.options.fixed_base is False and b == base and m.body_jntnum[b] == 0 and m.body_mocapid[b] < 0
 

@@ -60,7 +60,7 @@ def add_equalities(context: Context) -> None:
 def _ends(context: Context, e: int) -> tuple[End, End]:
     """Return a pair (body index, joint frame) for each of the two bodies of a connect or weld constraint.
 
-    If one body is the world, its pair comes first.
+    If one body is the world, the pair of the world comes first.
     """
     (a, frame_a), (b, frame_b) = _ends_of_file(context, e)
     return ((b, frame_b), (a, frame_a)) if b == WORLD else ((a, frame_a), (b, frame_b))
@@ -170,7 +170,7 @@ def _reference_position(context: Context, j: int) -> float:
 
 
 def _add_joint(context: Context, e: int) -> None:
-    """Add a joint equality: position1 - qpos0_1 is a polynomial of position2 - qpos0_2."""
+    """Add a joint equality: the displacement of joint 1 from qpos0 is a polynomial of the displacement of joint 2."""
     m, builder, data = context.m, context.builder, context.m.eq_data[e]
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if m.jnt_type[one] < SLIDE or (two >= 0 and m.jnt_type[two] < SLIDE):
@@ -204,7 +204,7 @@ def _polynomial(data: Array, offset: float, factor: float) -> tuple[float, ...]:
 
 
 def _add_tendon(context: Context, e: int) -> None:
-    """Add a tendon equality: length1 - length0_1 is a polynomial of length2 - length0_2."""
+    """Add a tendon equality: the elongation of tendon 1 from qpos0 is a polynomial of the elongation of tendon 2."""
     m = context.m
     one, two = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
     if one not in context.tendons or (two >= 0 and two not in context.tendons):

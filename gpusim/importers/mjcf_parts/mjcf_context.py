@@ -63,7 +63,7 @@ class Coordinate:
 
 @dataclass
 class Losses:
-    """Findings about elements of the file. All elements with the same problem share one finding."""
+    """Findings about elements of the file: one finding for each problem, with all affected elements."""
 
     facts: dict[tuple[str, str, str, str, str], list[str]] = field(default_factory=dict)
 
@@ -88,7 +88,7 @@ class Context:
     Attributes:
         mj: the package ``mujoco``.
         m: the MjModel.
-        at_zero, now: MjData at qpos0 and in the starting posture, after MuJoCo computed the kinematics.
+        at_zero, now: MjData with kinematics, at qpos0 (``at_zero``) and in the starting posture (``now``).
         placements: MuJoCo body -> (body index in the builder, pose). The index is -1 for the world. The pose of the
             MuJoCo body is in the frame of the builder's body.
         members: body index in the builder -> indices of the MuJoCo bodies in this body. The first index is the main
@@ -97,7 +97,7 @@ class Context:
         joint_labels: MuJoCo joint -> joint label in the report.
         coordinates: MuJoCo joint -> :class:`Coordinate` with the builder's joint.
         tendons: MuJoCo tendon -> joint index in the builder.
-        offsets: MuJoCo tendon -> tendon length minus the coordinate of the builder's joint (m), which is constant.
+        offsets: MuJoCo tendon -> constant difference (m): tendon length minus the coordinate of the builder's joint.
         shapes: MuJoCo geom -> index of its first shape.
         parts: MuJoCo geom -> indices of all its shapes. A decomposed mesh has several shapes.
         pieces: MuJoCo mesh -> triangles that the viewer draws.
@@ -145,7 +145,7 @@ class Context:
         return getattr(self.m, name, default)
 
     def name(self, kind: str, index: int) -> str:
-        """Return an element's name in the file. If it has no name, return a generated name such as "body3".
+        """Return the name of an element in the file. For an unnamed element, return a generated name such as "body3".
 
         ``kind`` is the element's kind as in mjtObj, such as "BODY".
         """

@@ -31,8 +31,8 @@ class Filters:
         collides: bool matrix. ``collides[i, k]`` is True if the groups i and k collide.
         pairs_only: bool for each group, True if its geoms have contype = conaffinity = 0. Such geoms collide only if a
             <pair> lists them.
-        named: True if each group gets a name, with at most ``MAX_GROUPS`` groups. False if each pair of geoms gets a
-            separate collision rule.
+        named: True if the collision groups get names (at most ``MAX_GROUPS`` groups). If False, each pair of geoms gets
+            a separate collision rule.
     """
 
     def __init__(self, context: Context):
@@ -163,7 +163,7 @@ class Filters:
         return effective_friction(dimension, np.maximum(m.geom_friction[a], m.geom_friction[b]))
 
     def _custom_friction_mask(self, geoms: list[int]) -> Array:
-        """Return a mask (geoms, geoms): True if gpusim would compute a different friction for the pair than MuJoCo."""
+        """Return a mask (geoms, geoms): True if gpusim and MuJoCo compute different friction for the pair."""
         m, shapes = self.context.m, self.context.builder.shapes
         kinds: dict[tuple[float, ...], int] = {}
         number = np.array(

@@ -139,7 +139,7 @@ def _add_free(context: Context, j: int, child: int) -> None:
 
 
 def _fits_d6(context: Context, joints: list[int]) -> bool:
-    """Return True if one d6 joint can represent ``joints``: orthogonal slides, then orthogonal hinges at one anchor."""
+    """Return True if ``joints`` are orthogonal slides followed by orthogonal hinges at one anchor, as in a d6 joint."""
     m = context.m
     kinds = [int(m.jnt_type[j]) for j in joints]
     slides, hinges = kinds.count(SLIDE), kinds.count(HINGE)

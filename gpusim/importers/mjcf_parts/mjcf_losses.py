@@ -9,7 +9,7 @@ from gpusim.importers.mjcf_parts.mjcf_shapes import is_soft
 
 
 def report_losses(context: Context) -> None:
-    """Add findings for all elements of the MuJoCo model that no module of the importer converts."""
+    """Add findings for all elements of the MuJoCo model that the importer does not convert."""
     _options(context)
     _joints(context)
     _tendons(context)
@@ -148,7 +148,7 @@ def _spans_branches(context: Context, t: int) -> bool:
 
 
 def _tendon_joints(context: Context, t: int) -> set[int]:
-    """Return the joints that can change a tendon's length: its joints, and all joints above its sites and geoms."""
+    """Return the joints that can change a tendon's length. These include all ancestor joints of its sites and geoms."""
     m, wraps, joints = context.m, context.mj.mjtWrap, set[int]()
     for i in range(m.tendon_adr[t], m.tendon_adr[t] + m.tendon_num[t]):
         element, wrap = int(m.wrap_objid[i]), wraps(int(m.wrap_type[i]))

@@ -106,7 +106,7 @@ def _signal(context: Context, s: int, kind: str) -> SensorInfo | None:
 
 
 def _only_own_actuators(context: Context, j: int) -> bool:
-    """Return True if the drive force of joint ``j`` contains no tendon actuators, springs or gravity compensation."""
+    """Return True if only actuators on joint ``j`` contribute to the joint's drive force."""
     m = context.m
     others = [a for a in range(context.actuators) if m.actuator_trntype[a] > 1 and j in driven_joints(context, a)[0]]
     return not (others or m.jnt_stiffness[j] or has_gravity_compensation(context, j))

@@ -59,7 +59,7 @@ def compile_model(
     Args:
         source: path of a file, MJCF text (starts with "<"), an MjSpec, or an MjModel.
         assets: file name -> content (bytes). Files in memory take precedence over files on disk.
-        asset_dirs: folders to search for files that the compiler does not find.
+        asset_dirs: additional folders to search for files.
 
     Raises:
         ModelError: mujoco or the file is missing, or the compiler rejects the model. The message quotes the error of

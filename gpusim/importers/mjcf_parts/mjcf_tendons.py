@@ -53,7 +53,7 @@ def add_springs(context: Context) -> None:
 
 
 def add_gravity_compensation(context: Context) -> None:
-    """Add gravity compensation to bodies that contain MuJoCo bodies with different values of ``gravcomp``."""
+    """Add gravity compensation to merged bodies whose MuJoCo bodies have different values of ``gravcomp``."""
     m, gravity, gravcomp = context.m, context.builder.gravity, context.gravcomp()
     for body, members in context.members.items():
         if context.builder.bodies[body].kinematic or gravity_scale_of(context, members[0]) is not None:

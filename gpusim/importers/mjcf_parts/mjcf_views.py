@@ -109,7 +109,7 @@ def _kind(context: Context, k: int) -> str | None:
 
 
 def _in_body(context: Context, body: int, position: Array, axes: Array) -> Transform:
-    """Return the pose of a MuJoCo frame, relative to the frame of the builder's body."""
+    """Convert a world pose from MuJoCo to a pose in the frame of the builder's body."""
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = axes, position
     world = Transform.from_matrix(matrix)

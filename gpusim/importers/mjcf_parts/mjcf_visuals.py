@@ -89,7 +89,7 @@ def _body(context: Context, g: int) -> int:
 
 
 def _needs_visual(context: Context, g: int, look: GeomLook) -> bool:
-    """Return whether a geom needs a visual, because it looks different from its collision shape."""
+    """Return whether a geom looks different from its collision shape, and therefore needs a visual."""
     kind = int(context.m.geom_type[g])
     return kind == MESH or bool(look.options) or (kind == PLANE and not look.is_default)
 

@@ -97,7 +97,7 @@ def read_links(world: Scope, report: ImportReport) -> dict[tuple[Scope, str], Li
 
 
 def scoped_label(scope: Scope, name: str, single_model: str | None) -> str:
-    """Return a label: the names of the enclosing models and ``name``. The path ``single_model`` is left out."""
+    """Return a label: the names of the enclosing models and ``name``. The label omits the path ``single_model``."""
     path = scope.path()
     if single_model is not None and (path == single_model or path.startswith(f"{single_model}::")):
         path = path[len(single_model) :].lstrip(":")
@@ -214,7 +214,7 @@ def complete_masses(builder: ModelBuilder, links: Iterable[Link], report: Import
 def disable_gravity(builder: ModelBuilder, links: Sequence[Link], report: ImportReport) -> None:
     """Disable gravity for links with <gravity> false.
 
-    If only some links of a body have no gravity, constant forces cancel the weight of these links.
+    If only some links of a merged body have no gravity, constant forces compensate the weights of these links.
     """
     gravity = np.asarray(builder.gravity)
     heavy = {link.root for link in links if link.node.flag("gravity", True) and (link.mass is None or link.mass.mass)}

@@ -31,8 +31,7 @@ class Scope:
         static: True if the model is fixed to the world.
         models: model name -> nested model.
         base: pose of the file's world frame in the world frame of the gpusim model.
-        needs_ground: True if the file includes Gazebo's ground plane, but the importer did not find the ground plane's
-            model.
+        needs_ground: True if the file includes Gazebo's ground plane, and the model of the plane is not on disk.
     """
 
     node: Node

@@ -132,7 +132,7 @@ def _report_soft_limit(node: Node, axis: Node, report: ImportReport) -> None:
 
 
 def _limit_or_infinity(axis: Node, name: str) -> float:
-    """Return the effort or velocity limit, or infinity for values that mean "unlimited" (0, negative, or huge)."""
+    """Return the effort or velocity limit. Values that are 0, negative or huge mean infinity."""
     value = axis.number(f"limit/{name}", math.inf)
     return value if 0.0 < value < UNLIMITED else math.inf
 
@@ -306,7 +306,7 @@ def _hinge(
 ) -> tuple[str, float] | None:
     """Return the label of the hinge between ``body`` and the gearbox's reference body, or None.
 
-    Also return the sign of the rotation of ``body`` about ``axis`` at a positive hinge angle: +1 or -1.
+    Also return the sign (+1 or -1) of the rotation of ``body`` about ``axis`` at a positive hinge angle.
     """
     for joint in joints:
         if joint.kind in ("revolute", "continuous") and {joint.parent, joint.child} == {gear.reference, body}:

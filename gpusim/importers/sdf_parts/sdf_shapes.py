@@ -184,7 +184,7 @@ def _plane_pose(shape: Node) -> Transform:
 
 
 def _mesh(shape: Node, folder: Path, search: Search) -> tuple[Any, tuple[float, ...]]:
-    """Return the path of a mesh (or the triangles of a submesh), and the mesh's scale."""
+    """Return a mesh and its scale. The mesh is a path, or the triangles of a submesh."""
     uri, scale = shape.words("uri"), shape.vector("scale", (1.0, 1.0, 1.0))
     if not uri:
         raise UnreadableError("<mesh> has no <uri>")
@@ -329,7 +329,7 @@ _UNSUPPORTED_MAPS = (
 
 
 def _finish(node: Node, link: Link, search: Search, report: ImportReport) -> dict[str, Any]:
-    """Return opacity, roughness, metalness and texture that the file defines for a visual."""
+    """Return the opacity, roughness, metalness and texture of a visual in the file."""
     values: dict[str, Any] = {}
     diffuse = node.find("material/diffuse")
     alpha = 1.0 - min(max(node.number("transparency", 0.0), 0.0), 1.0)

@@ -28,7 +28,7 @@ class Node:
         source: file or text, for messages.
         text: text before the first child.
         children: child elements, in the order of the file.
-        folder: folder of the element's original file, if the element comes from an included file.
+        folder: folder of the included file that contains the element, else None.
     """
 
     tag: str

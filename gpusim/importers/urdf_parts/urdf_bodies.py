@@ -52,7 +52,7 @@ class Bodies:
         body_of: link name -> name of the body that contains the link.
         joints: name -> joint, for the joints that remain after merging.
         world: name of the root link if the root link represents the world, else None.
-        still: names of the links that a chain of fixed joints connects to the world.
+        still: names of the links that fixed joints connect to the world.
     """
 
     bodies: dict[str, Body]

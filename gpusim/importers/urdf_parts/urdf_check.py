@@ -1,7 +1,4 @@
-"""Checks of links and joints against the URDF specification, and default values for missing optional attributes.
-
-After ``check_document``, yourdfpy reads the tree without errors and without guessed values.
-"""
+"""Checks of links and joints against the URDF specification, and default values for missing optional attributes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Geometry:
     Attributes:
         link: name of the link.
         kind: one of "box", "cylinder", "sphere", "capsule" and "mesh".
-        sizes: sizes (m) as in the file, or the scale factors of a mesh.
+        sizes: sizes (m) in the file, or scale factors of a mesh.
         pose: pose (4, 4) in the link's frame.
         mesh: file name of the mesh, as in the URDF.
     """

@@ -23,7 +23,7 @@ MIN_OVERLAP = 1e-5
 
 
 def exclude_overlapping_links(builder: ModelBuilder, report: ImportReport, self_colliding: Container[str]) -> None:
-    """Exclude collisions between links that overlap in the imported pose, and report these links.
+    """Exclude collisions between overlapping links, and report these links.
 
     Files often place links inside each other on purpose. Contact forces between overlapping links would change the
     robot's pose.

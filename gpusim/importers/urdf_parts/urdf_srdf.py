@@ -30,8 +30,8 @@ class Semantics:
 def read_srdf(path_or_text: str | os.PathLike[str], document: Document, name: str | os.PathLike[str] = "") -> Semantics:
     """Read an SRDF file or SRDF text for the robot in ``document``.
 
-    Group states with the same name become one posture if their joint positions agree. Messages show ``name`` instead of
-    the path.
+    Group states with the same name become one posture if their joint positions agree. In messages, ``name`` replaces
+    the path of the file.
 
     Raises:
         ModelError: the file is missing, is not XML or has no <robot>, or a joint position is not a number.

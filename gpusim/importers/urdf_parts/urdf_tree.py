@@ -219,7 +219,7 @@ def _resolve_mimics(source: Source, tree: Tree, pose: Mapping[str, float]) -> No
 
 
 def _leaders(source: Source, joints: dict[str, Joint], name: str) -> list[str]:
-    """Return a chain of mimic joints: the joint ``name``, its leader, the leader's leader, and so on."""
+    """Return the joint ``name``, its leader, the leader of its leader, and so on."""
     chain = [name]
     while (mimic := joints[chain[-1]].mimic) is not None:
         if mimic.leader in chain:

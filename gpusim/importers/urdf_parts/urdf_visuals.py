@@ -38,7 +38,7 @@ class Paint:
     Attributes:
         color: sRGB color, 0 to 1, or None if the file defines no color.
         alpha: opacity, or None for 1 (opaque).
-        texture: file name in the URDF, or the loaded image, or None.
+        texture: file name in the URDF, a loaded image, or None.
     """
 
     color: Color | None = None
@@ -203,7 +203,7 @@ def _combine_colors(pieces: tuple[Piece, ...], paint: Paint) -> tuple[tuple[Piec
 
 
 def _show_shapes(builder: ModelBuilder, link: str, report: ImportReport) -> None:
-    """Add a link's shapes as visuals, since the viewer draws no shapes of a body that has visuals."""
+    """Add a link's shapes as visuals. The viewer does not draw the shapes of bodies with visuals."""
     labels = UniqueLabels(builder.visuals)
     for number in report.shapes.get(link, []):
         shape = builder.shapes[number]

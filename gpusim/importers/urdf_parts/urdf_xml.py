@@ -17,7 +17,7 @@ Element = Any  # lxml.etree._Element. lxml comes with yourdfpy, an optional depe
 
 @dataclass
 class Source:
-    """Name and format of the URDF text. Every message starts with the format and the name."""
+    """Name and format of the URDF text. Messages start with the format and the name."""
 
     name: str
     form: str = "URDF"

@@ -284,7 +284,7 @@ def add_mimics(stage: UsdStage, builder: ModelBuilder, joints: Sequence[UsdJoint
 
 
 def _leader(stage: UsdStage, dof: Dof) -> tuple[str, list[float], bool] | None:
-    """Return the leader joint's path, the coefficients of the mimic polynomial, and True if its angles are in rad.
+    """Return the leader joint's path, the coefficients of the mimic polynomial, and True for angles in rad.
 
     Return None if the joint has no leader.
     """

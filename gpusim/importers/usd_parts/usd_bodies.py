@@ -31,7 +31,7 @@ class UsdBody:
         mass: mass properties in the body's frame.
         kinematic: True for a kinematic body. Forces do not move a kinematic body.
         linear, angular: velocities in the builder's world, m/s and rad/s.
-        host: path of the body into which this body is merged, or this body's path.
+        host: path of the body into which this body is merged. For other bodies, ``host`` equals ``path``.
         offset: pose of this body in the host's frame.
         index: index in the builder, or -1 if the builder does not contain the body yet.
         gravity_scale: gravity factor of this body.
@@ -160,8 +160,8 @@ def merge_fixed(
 ) -> list[UsdJoint]:
     """Merge bodies connected by fixed joints, and return the remaining joints.
 
-    Two bodies stay separate if one is kinematic, if their gravity factors differ, or if the child's label or path
-    matches ``keep``.
+    Two bodies stay separate if one is kinematic, or if their gravity factors differ. A child whose label or path
+    matches ``keep`` also stays separate.
     """
     remaining = []
     for joint in joints:

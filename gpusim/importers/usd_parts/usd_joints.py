@@ -27,10 +27,11 @@ class Dof:
         name: name in the file's attributes, such as "angular", "linear", "rotX" or "transX".
         axis: unit vector in the joint frame.
         linear: True for a translation (m), False for a rotation (rad).
-        unit: factor from the file's unit to m or rad. It is negative if ``axis`` is opposite to the axis in the file.
+        unit: factor from the file's unit to m or rad. The factor is negative if ``axis`` is opposite to the axis in the
+            file.
         lower, upper: limits (m or rad), infinite if unlimited.
         drive: drive descriptor from usd-core's parser, or None.
-        state: joint position (m or rad) in the file. None if the poses of the bodies define the joint position.
+        state: joint position (m or rad) in the file, or None to compute it from the body poses.
         rate: joint velocity (m/s or rad/s) in the file.
         path, label: path and label of the joint's prim.
     """

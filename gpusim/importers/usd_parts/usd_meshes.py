@@ -67,7 +67,7 @@ def fan_triangles(counts: Array) -> tuple[Array, Array]:
 
 
 def face_surfaces(stage: UsdStage, path: str, faces: Array) -> list[tuple[Array, Surface]]:
-    """Return a pair for each material of a mesh: mask of the triangles with this material, and its surface."""
+    """Return pairs (mask of triangles, surface), one for each material of a mesh."""
     from pxr import UsdGeom
 
     mesh = UsdGeom.Mesh(stage.prim(path))

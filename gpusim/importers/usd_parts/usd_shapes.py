@@ -50,10 +50,10 @@ class Collider:
         enabled: True if the collider makes contacts. A disabled collider only contributes to the mass.
         material: material of the surface.
         groups: paths of the collision groups that contain the collider.
-        filtered: paths of prims that the collider does not collide with.
+        filtered: paths of the prims in the collider's filtered pairs.
         mesh: vertices (in the body's frame) and triangles of a mesh that defines the body's mass, else None.
         shapes: indices of the shapes in the builder.
-        owner: path of the collider's rigid body in the file, also for a disabled body. Empty without a body.
+        owner: path of the rigid body (enabled or disabled) that has the collider, or empty.
     """
 
     path: str
@@ -330,7 +330,7 @@ def filter_pairs(
     joints: Sequence[UsdJoint],
     self_collisions: bool | None,
 ) -> None:
-    """Apply the file's filtered pairs, collision groups, self-collision settings and joints to the shapes."""
+    """Set collision rules from filtered pairs, collision groups, self-collision settings and joints."""
     articulation_of = _without_self_collisions(stage, bodies, self_collisions)
     _set_groups(stage, builder, colliders, articulation_of)
     shapes_under = _shapes_under(colliders)

@@ -139,7 +139,7 @@ class UsdStage:
     def label(self, space: str, path: str) -> str:
         """Return an unused label for a prim, usually the prim's name.
 
-        If another element has this name, the label contains more of the path.
+        If another element already has the prim's name, the label contains more of the path.
         """
         taken, parts = self._labels.setdefault(space, set()), path.strip("/").split("/")
         names = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
@@ -286,7 +286,7 @@ def _check_types(stage: Any) -> None:
 
 
 def _form(value: Any) -> tuple[str, bool, tuple[int, ...]]:
-    """Return a key for the type of a value. Compatible types have the same key."""
+    """Return a key for the type of a value. Compatible types have equal keys."""
     name, array = type(value).__name__, np.asarray(value)
     numeric = array.dtype.kind in "biuf" and not name.startswith(("Token", "String"))
     many = name.endswith("Array")

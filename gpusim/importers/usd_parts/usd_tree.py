@@ -26,8 +26,8 @@ class Tree:
 
     Attributes:
         order: paths of all bodies that remain after merging, parents first.
-        carrier: dict from a body path to the joint that connects the body to its parent. Floating roots have no entry.
-        roots: dict from the path of a root body to the number of bodies in its tree, including the root.
+        carrier: body path -> joint between the body and its parent. Floating roots have no entry.
+        roots: path of a root body -> number of bodies in the tree, including the root.
         grounded: the roots that are connected to the world by a joint.
     """
 
@@ -38,7 +38,7 @@ class Tree:
 
 
 def connect_hosts(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint]) -> list[UsdJoint]:
-    """Return the joints. Host bodies replace merged bodies in the joints."""
+    """Replace merged bodies in the joints by their host bodies, and return the joints."""
 
     def end(path: str, frame: Transform) -> tuple[str, Transform]:
         return (path, frame) if path == WORLD else (bodies[path].host, bodies[path].offset * frame)
@@ -128,7 +128,7 @@ def _base_joint(body: UsdBody, kind: str) -> UsdJoint:
 
 
 def satisfy_joints(bodies: Mapping[str, UsdBody], joints: Sequence[UsdJoint], tree: Tree, report: ImportReport) -> None:
-    """Move bodies to poses that satisfy their joints. Report the moved bodies, and the loops that cannot close."""
+    """Move bodies to poses that satisfy their joints. Report moved bodies and open loops."""
     moved = {}
     for path in tree.order:
         joint = tree.carrier.get(path)
@@ -202,7 +202,7 @@ def load_of(bodies: Mapping[str, UsdBody], carried: Mapping[str, MassProperties]
 
 
 def set_rates(bodies: Mapping[str, UsdBody], tree: Tree) -> None:
-    """Compute the velocities of child bodies from parent velocities and joint velocities, if a joint moves."""
+    """Compute the velocities of child bodies from parent velocities and joint velocities."""
     if not any(dof.rate for joint in tree.carrier.values() for dof in joint.dofs):
         return
     for path in tree.order:

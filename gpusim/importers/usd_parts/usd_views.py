@@ -64,7 +64,7 @@ def _add_camera(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, Usd
 def add_lights(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody]) -> None:
     """Add all visible lights, except dome, portal, geometry and mesh lights.
 
-    Intensities are relative. The strongest distant light and the strongest light with a position get 1.
+    Intensities are relative to the strongest light of the same type (distant, or with a position).
     """
     groups: dict[str, list[tuple[Any, float]]] = {}
     for prim in stage.prims():

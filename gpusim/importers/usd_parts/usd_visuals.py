@@ -77,7 +77,7 @@ def _body_of(prim: Any, bodies: Mapping[str, UsdBody]) -> str:
 
 
 def _is_plain(stage: UsdStage, prim: Any, collider: Collider | None, body: str) -> bool:
-    """Return True if the prim's collision shape looks like the prim."""
+    """Return True if the collision shape of a prim has the same appearance as the prim."""
     if collider is None or not collider.shapes or collider.forms[0][0] == "hull" or collider.body != body:
         return False
     return prim_surface(stage, prim).look == Look()

@@ -53,7 +53,7 @@ class JointSignals:
         axes: dict that maps joint coordinates to the indices of their axis rows (constraint rows). Some coordinates
             have no axis row.
         constraint: index of the joint's constraint, or -1.
-        rope: index among all joints with a tension signal, or -1.
+        rope: index of the joint among the joints with a tension signal, or -1.
     """
 
     def __init__(self, runtime: Runtime, index: int, axes: dict[int, int], constraint: int, rope: int) -> None:

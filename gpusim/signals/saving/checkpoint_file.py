@@ -116,7 +116,7 @@ def write_checkpoint(
         snapshot: snapshot of the simulation.
         model: model from the builder, without the axis rows that parameter writes have added.
         settings: settings of the simulation.
-        extra: additional arrays to store. :func:`read_checkpoint` returns them in ``arrays``.
+        extra: additional arrays to store. The file reader returns these arrays in ``Checkpoint.arrays``.
     """
     target = check_output_file(path, (".npz",), "checkpoint")
     packed = packed_checkpoint(snapshot, model, settings, extra)

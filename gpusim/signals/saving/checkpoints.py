@@ -40,16 +40,16 @@ class Checkpoints:
         return self.state.copy()
 
     def restore(self, snapshot: State, worlds: Any = None, source: Any = None) -> None:
-        """Set ``worlds`` to a snapshot. They continue from the snapshot with bit-identical results.
+        """Restore ``worlds`` from a snapshot. These worlds then continue with bit-identical results.
 
         All other worlds do not change. Variables of Python functions in ``python`` blocks are not restored.
 
         Args:
             snapshot: result of :meth:`snapshot` of a simulation with an equal model.
             worlds: index, list of indices, mask (num_worlds,), or None for all worlds.
-            source: index of the world in the snapshot to copy to all ``worlds``, or one index for each of them. This
-                also copies sensor noise. By default, each world is restored from the world with the same index. The
-                numbers of worlds must then be equal.
+            source: index of the snapshot world to copy to all ``worlds``, or one index for each of the ``worlds``. The
+                copy includes sensor noise. By default, each world is restored from the snapshot world with the same
+                index. Simulation and snapshot must then have equal numbers of worlds.
 
         Raises:
             ModelError: ``snapshot`` is not a snapshot, or has another model, scheme, dtype or number of worlds, or a

@@ -84,7 +84,7 @@ class LiveState(State):
         )  # fmt: skip
 
     def restore(self, other: State, worlds: Any = None, source: Any = None) -> None:
-        """Set ``worlds`` to a snapshot. See :meth:`Simulation.restore`."""
+        """Restore ``worlds`` from a snapshot. See :meth:`Simulation.restore`."""
         snapshot = other.copy() if isinstance(other, LiveState) else other
         if not isinstance(snapshot, Snapshot):
             raise validate.fail(ELEMENT, f"{_named(snapshot)} is not a snapshot", "give the result of sim.snapshot()")
@@ -107,7 +107,7 @@ def _copies(arrays: dict[str, Array]) -> dict[str, Array]:
 
 
 def _first(runtime: Runtime) -> dict[str, Array]:
-    """Return those arrays of the reset state that can differ from the initial state of the model."""
+    """Return the arrays of the reset state that can differ from the initial state of the model."""
     first = runtime.states()[1]
     return {name: array for name, array in first.variables().items() if name in _FIRST or name not in first.arrays}
 
@@ -179,7 +179,7 @@ def _kinds_of_arrays(state: State) -> dict[str, str]:
 
 
 def _restore(runtime: Runtime, snapshot: Snapshot, worlds: Array) -> None:
-    """Set n worlds ``worlds`` (n,) to a checked snapshot."""
+    """Restore the worlds with the indices ``worlds`` from a checked snapshot."""
     rows = row_keys(runtime.model)
     target_rows = snapshot.rows if worlds.size == runtime.num_worlds else snapshot.rows | rows
     if target_rows != rows:
