@@ -28,7 +28,6 @@ class BuilderMethods:
 
     def add_brake(
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
-        safe: float | None = None,
     ) -> int:
         """Add a brake on a joint coordinate."""
 
@@ -456,9 +455,9 @@ class BuilderMethods:
         self, command: str, factor: float = 1.0, offset: float = 0.0, lower: float = float("-inf"),
         upper: float = float("inf"), initial: float | None = None, time_constant: float = 0.0, *,
         integrate: bool = False, activation_range: tuple[float, float] | None = None,
-        activation: float | None = None,
+        activation: float | None = None, safe: float | None = None,
     ) -> None:
-        """Set the units, the range, a lag or an integrator of a command."""
+        """Set the units, the range, a lag, an integrator or the safe value of a command. Replace an earlier map."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""
