@@ -24,6 +24,7 @@ from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find
 from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.fall_watch import FallWatch
+from gpusim.signals.one_thread import OneThread
 from gpusim.signals.rope_watch import warn_about_long_ropes
 from gpusim.signals.signal import Signal, SignalTable
 from gpusim.signals.step_samplers import StepSampler
@@ -44,6 +45,7 @@ class Runtime:
         build_signals: function that makes the table of all signals.
 
     Attributes:
+        alone: context in which only one thread may advance the worlds.
         initial: the state that a reset restores.
         now: reader of the state at the current time.
         drivers: dict from the label of a command to the label of the diagram that writes the command.
@@ -84,6 +86,7 @@ class Runtime:
         self.capacity = CapacityWatch(backend, model, config)
         self.accuracy = AccuracyWatch(backend, model, config)
         self.falls = FallWatch(backend, model)
+        self.alone = OneThread()
 
     def watch(self, drivers: Mapping[str, str]) -> None:
         """Start to watch for failed worlds (quarantine)."""
