@@ -89,6 +89,7 @@ class EnergyAudit:
     """
 
     def __init__(self, sim: Simulation) -> None:
+        validate.simulation("EnergyAudit", sim)
         if sim.config.substeps != 1:
             rule = f"steps of {sim.config.substeps} substeps cannot be followed one by one"
             hint = "set substeps=1 and a smaller dt in SolverConfig"

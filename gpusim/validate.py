@@ -101,16 +101,24 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
-def count(element: str, name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
-    """Return a whole number from ``minimum`` to ``maximum``, by default GREATEST_COUNT."""
+def count(
+    element: str,
+    name: str,
+    value: Any,
+    minimum: int = 1,
+    maximum: int | None = None,
+    *,
+    greatest: int = GREATEST_COUNT,
+) -> int:
+    """Return a whole number from ``minimum`` to ``maximum``, or to ``greatest`` if there is no maximum."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < minimum or (maximum is not None and value > maximum):
         bounds, fix = f"from {minimum} to {maximum}", f"to {maximum}"
         if maximum is None:
             bounds, fix = f"of at least {minimum}", "or more"
         raise fail(element, f"{name} = {shown(value)} must be a whole number {bounds}", f"give {minimum} {fix}")
-    if maximum is None and value > GREATEST_COUNT:
-        raise fail(element, f"{name} = {shown(value)} is above {GREATEST_COUNT:.0e}", f"give a smaller {name}")
+    if maximum is None and value > greatest:
+        raise fail(element, f"{name} = {shown(value)} is above {greatest:.0e}", f"give a smaller {name}")
     return int(value)
 
 

@@ -26,7 +26,7 @@ from gpusim.signals.observe import chosen_commands
 from gpusim.signals.saving.checkpoint_file import read_checkpoint, version
 from gpusim.signals.signal import SignalInfo
 from gpusim.simulation import Simulation
-from gpusim.validate import matching
+from gpusim.validate import matching, name_list
 
 _SCRIPT = '''"""{name}: an FMU that gpusim {version} runs. See documentation/index.html."""
 
@@ -94,7 +94,10 @@ def write_fmu(
             ``sim`` has several worlds, or the model contains Python functions, which a file cannot store.
     """
     file = check_output_file(path, (".fmu",), "FMU")
+    validate.simulation("FMU", sim)
     builder = _library()
+    if not isinstance(description, str):
+        raise validate.fail("FMU", f"description = {validate.shown(description)} is not text", "give one line of text")
     if sim.num_worlds != 1:
         raise validate.fail("FMU", f"the simulation has {sim.num_worlds} worlds", "give a simulation with one world")
     size = sim.config.dt if step is None else validate.positive("FMU", "step", step)
@@ -165,7 +168,7 @@ def _inputs(sim: Simulation, inputs: str | Sequence[str] | None) -> list[dict[st
     if inputs is None:
         names = list(sim.model.operator_commands)
     else:
-        names = [inputs] if isinstance(inputs, str) else list(inputs)
+        names = validate.name_list("FMU: inputs", inputs)
     hints, signals, variables = _hints(sim.model), sim.signals(), []
     for name in names:
         if fnmatch.filter([name, *sim.model.controls], name)[1:]:
@@ -198,7 +201,8 @@ def _command(label: str, hints: UiHints | None) -> dict[str, Any]:
 def _signals(sim: Simulation, names: str | Sequence[str], causality: str) -> list[dict[str, Any]]:
     """Return the variables of writable signals."""
     known = sim.signals()
-    found = matching("signal", names, known) if names else []
+    chosen = name_list("FMU: parameters", names)
+    found = matching("signal", chosen, known) if chosen else []
     for name in found:
         if not known[name].writable:
             raise validate.fail(f"FMU {causality} '{name}'", "the signal cannot be written", "give a writable signal")

@@ -117,7 +117,7 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
         ModelError: ``count`` is below 1 or too large, ``seed`` is negative, or a parameter has no values.
     """
     _check_count(validate.count("sweep", "num_samples", count))
-    validate.count("sweep", "seed", seed, 0, 2**64)
+    validate.count("sweep", "seed", seed, 0, greatest=2**128)
     if not axes:
         raise validate.fail("sweep", f"num_samples = {count} and there are no parameters", "give parameters to sample")
     if empty := [name for name, values in axes.items() if not len(values)]:
