@@ -20,7 +20,7 @@ from gpusim.description.contact_fields import CONTACT_STATE_FIELDS, CONTACT_WORK
 from gpusim.description.field import Field
 from gpusim.typing import Array
 
-_MOST_NUMBERS = 2**58
+_MAX_NUMBERS = 2**58
 """Maximum size of an array. An array of this size has 2 exabytes."""
 
 STATE_FIELDS: tuple[Field, ...] = (
@@ -278,7 +278,7 @@ def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np
     arrays: dict[str, Array] = {}
     for f in fields:
         shape = [sizes[d] if isinstance(d, str) else d for d in f.dims]
-        if math.prod(shape) > _MOST_NUMBERS:  # NumPy would raise a ValueError or an OverflowError
+        if math.prod(shape) > _MAX_NUMBERS:  # NumPy would raise a ValueError or an OverflowError
             raise MemoryError(f"the array '{f.name}' would have {math.prod(shape):.0e} numbers")
         arrays[f.name] = np.zeros(shape, number_type(f.kind, real))
     return arrays
