@@ -118,7 +118,8 @@ def count(
             bounds, fix = f"of at least {minimum}", "or more"
         raise fail(element, f"{name} = {shown(value)} must be a whole number {bounds}", f"give {minimum} {fix}")
     if maximum is None and value > greatest:
-        raise fail(element, f"{name} = {shown(value)} is above {greatest:.0e}", f"give a smaller {name}")
+        limit = f"{greatest:.0e}" if greatest > 10**9 else f"{greatest}"
+        raise fail(element, f"{name} = {shown(value)} is above {limit}", f"give at most {limit}")
     return int(value)
 
 

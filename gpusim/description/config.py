@@ -79,8 +79,7 @@ class SolverConfig(NamesMoved):
                 object.__setattr__(self, name, int(value))
         object.__setattr__(self, "dt", validate.positive(element, "dt", self.dt))
         for name in ("substeps", "iterations"):
-            if validate.count(element, name, getattr(self, name)) > MAX_REPEATS:
-                raise validate.fail(element, f"{name} is above {MAX_REPEATS}", f"give at most {MAX_REPEATS}")
+            validate.count(element, name, getattr(self, name), greatest=MAX_REPEATS)
         validate.count(element, "max_colors", self.max_colors, 1, MAX_COLORS)
         if self.max_pairs is not None and (
             isinstance(self.max_pairs, bool) or not isinstance(self.max_pairs, int) or self.max_pairs < 1
