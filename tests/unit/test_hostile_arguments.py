@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelBuilder, Simulation, UnknownNameError, cosim, robotics
+from gpusim import ModelBuilder, Simulation, UnknownNameError, cosim, envs, robotics, sensors
 from gpusim.control import Diagram
 from gpusim.errors import GpusimError
 from gpusim.importers import load_mjcf, load_urdf
@@ -59,6 +59,12 @@ def solve(q: Any = None, targets: Any = None, task: Any = None, **options: Any) 
     return ik.solve(tree().start if q is None else q, {"p": (0, 0, 0)} if targets is None else targets)
 
 
+def site() -> ModelBuilder:
+    b = ModelBuilder()
+    b.add_site(b.add_body(1.0, (1, 1, 1)), label="tip")
+    return b
+
+
 CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "zero quaternion": (lambda: tree().pose(np.zeros(tree().size), "free"), "quaternion (0, 0, 0, 0)"),
     "zero quaternion of the start": (lambda: solve(np.zeros(tree().size)), "quaternion (0, 0, 0, 0)"),
@@ -104,6 +110,12 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "text in a trace": (lambda: fit(trace=trace([["a"]] * 3)), "'joint.hinge.position'"),
     "time of a trace": (lambda: fit(trace=trace(np.zeros((3, 1)), (0.0, 1e-3, 1e300))), "fit time"),
     "range of a sweep": (lambda: gpusim.sweep("chain", {"count": (0, HUGE)}, num_samples=2), "'count'"),
+    "seed of a sensor": (lambda: sensors.add_imu(site(), "tip", "imu", seed="x"), "imu seed 'x'"),
+    "site of a sensor": (lambda: sensors.add_imu(site(), np.zeros(3), "imu"), "imu site"),
+    "layers": (lambda: envs.MlpPolicy([1.0], "tanh", "task"), "policy layers [1.0]"),
+    "weights": (lambda: envs.MlpPolicy([([[np.nan]], [0.0])], "tanh", "task"), "policy weight"),
+    "activation": (lambda: envs.MlpPolicy([([[1.0]], [0.0])], ["tanh"], "task"), "['tanh']"),
+    "id of a task": (lambda: envs.register(3, "task"), "id 3"),
     "iterations": (lambda: simulation().assemble(iterations=1.5), "iterations = 1.5"),
     "NumPy's True": (lambda: simulation().assemble(tolerance=np.True_), "tolerance np.True_"),
 }
