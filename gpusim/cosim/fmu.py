@@ -9,7 +9,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +163,11 @@ def _write_documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Pat
 # Variables.
 
 
+def _matches(pattern: str, known: Collection[str]) -> bool:
+    """Return whether a name or wildcard matches one of the known names."""
+    return pattern in known or bool(fnmatch.filter(known, pattern))
+
+
 def _inputs(sim: Simulation, inputs: str | Sequence[str] | None) -> list[dict[str, Any]]:
     """Return the variables of the inputs (commands or writable signals)."""
     if inputs is None:
@@ -171,12 +176,12 @@ def _inputs(sim: Simulation, inputs: str | Sequence[str] | None) -> list[dict[st
         names = validate.name_list("FMU: inputs", inputs)
     hints, signals, variables = _hints(sim.model), sim.signals(), []
     for name in names:
-        if fnmatch.filter([name, *sim.model.controls], name)[1:]:
+        if _matches(name, sim.model.controls):
             labels = chosen_commands(sim.runtime, name)
             for label in labels:
                 check_free(sim.runtime, label)
             variables += [_command(label, hints.get(label)) for label in labels]
-        elif fnmatch.filter([name, *signals], name)[1:]:
+        elif _matches(name, signals):
             variables += _signals(sim, [name], "input")
         else:
             raise unknown_name("command or signal", name, [*sim.model.controls, *signals])
