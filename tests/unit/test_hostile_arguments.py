@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelBuilder, Simulation, UnknownNameError, cosim, envs, robotics, sensors
+from gpusim import ModelBuilder, Rays, Simulation, Transform, UnknownNameError, cosim, envs, robotics, sensors
+from gpusim.command_schedule import Schedule
 from gpusim.control import Diagram
 from gpusim.errors import GpusimError
 from gpusim.importers import load_mjcf, load_urdf
@@ -116,6 +117,14 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "weights": (lambda: envs.MlpPolicy([([[np.nan]], [0.0])], "tanh", "task"), "policy weight"),
     "activation": (lambda: envs.MlpPolicy([([[1.0]], [0.0])], ["tanh"], "task"), "['tanh']"),
     "id of a task": (lambda: envs.register(3, "task"), "id 3"),
+    "angle": (lambda: Transform.from_axis_angle((0, 0, 0), (0, 0, 1), None), "Transform angle"),
+    "infinite angle": (lambda: Transform.from_axis_angle((0, 0, 0), (0, 0, 1), np.inf), "Transform angle"),
+    "ragged matrix": (lambda: Transform.from_matrix([[1], [1, 2]]), "Transform.from_matrix [[1], [1, 2]]"),
+    "period": (lambda: Schedule([(0, 1), (1, 2)], period="x"), "schedule period = 'x'"),
+    "size of a grid": (lambda: Rays.grid(1.0, 3), "Rays size count"),
+    "rays of a camera": (lambda: Rays.camera(1.0, 10**6, 10**6), "Rays 1000000000000"),
+    "rays of a fan": (lambda: Rays.fan(1.0, 10**9), "Rays 1000000000"),
+    "ragged pixels": (lambda: gpusim.Texture([[1], [1, 2]]), "texture shape"),
     "iterations": (lambda: simulation().assemble(iterations=1.5), "iterations = 1.5"),
     "NumPy's True": (lambda: simulation().assemble(tolerance=np.True_), "tolerance np.True_"),
 }
