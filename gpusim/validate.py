@@ -145,6 +145,12 @@ def simulation(element: str, sim: Any) -> None:
         raise fail(element, f"sim = {shown(sim)} is not a simulation", "give a gpusim.Simulation")
 
 
+def instance(element: str, name: str, value: Any, kind: type, hint: str) -> None:
+    """Check that a value is an object of a class."""
+    if not isinstance(value, kind):
+        raise fail(element, f"{name} = {shown(value)} is not a {kind.__name__}", hint)
+
+
 def flag(element: str, name: str, value: Any) -> None:
     """Check that a value is True or False."""
     if not isinstance(value, bool | np.bool_):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpusim
-from gpusim import ModelBuilder, Rays, Simulation, Transform, UnknownNameError, cosim, envs, robotics, sensors
+from gpusim import ModelBuilder, Rays, Simulation, Transform, UnknownNameError, cosim, envs, machines, robotics, sensors
 from gpusim.command_schedule import Schedule
 from gpusim.control import Diagram
 from gpusim.errors import GpusimError
@@ -125,6 +125,10 @@ CALLS: dict[str, tuple[Callable[[], Any], str]] = {
     "rays of a camera": (lambda: Rays.camera(1.0, 10**6, 10**6), "Rays 1000000000000"),
     "rays of a fan": (lambda: Rays.fan(1.0, 10**9), "Rays 1000000000"),
     "ragged pixels": (lambda: gpusim.Texture([[1], [1, 2]]), "texture shape"),
+    "arm": (lambda: machines.add_arm_cylinders(site(), 3, 3, [], hold=()), "arm 3 BoomArm"),
+    "arm of a linkage": (lambda: machines.add_bucket_linkage(site(), 3, *[None] * 7), "arm 3 BoomArm"),
+    "power pack": (lambda: machines.add_hydraulic_drive(site(), 3, 0, 1e-4, None, "x"), "pack 3 PowerPack"),
+    "wheels": (lambda: machines.add_omni_drive(site(), 3), "wheels 3"),
     "iterations": (lambda: simulation().assemble(iterations=1.5), "iterations = 1.5"),
     "NumPy's True": (lambda: simulation().assemble(tolerance=np.True_), "tolerance np.True_"),
 }
