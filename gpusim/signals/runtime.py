@@ -5,6 +5,7 @@ All signals use the runtime. Users use the class ``Simulation``.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
 from gpusim.builder.joint_groups import choose_solvers
 from gpusim.description.config import SolverConfig
+from gpusim.errors import SimulationError
 from gpusim.model.coordinates import coordinates
 from gpusim.model.model import Model
 from gpusim.model.parameters import check_parameter
@@ -24,12 +26,30 @@ from gpusim.reference.contacts.contact_report import Contacts, ContactSums, find
 from gpusim.reference.signals.state_reader import StateReader
 from gpusim.reference.step_buffers import StepBuffers
 from gpusim.signals.fall_watch import FallWatch
-from gpusim.signals.one_thread import OneThread
 from gpusim.signals.rope_watch import warn_about_long_ropes
 from gpusim.signals.signal import Signal, SignalTable
 from gpusim.signals.step_samplers import StepSampler
 from gpusim.typing import Array
 from gpusim.validate import matching
+
+
+class OneThread:
+    """Context manager that raises an error if another thread is inside.
+
+    Two threads that step one simulation would write to the same arrays, with a wrong state as the result.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SimulationError(
+                "Simulation.step: another step of this simulation is running; step it from one thread, or use a lock"
+            )
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
 
 
 class Runtime:
