@@ -82,6 +82,8 @@ class Schedule:
         for before, after in zip(self._times, self._times[1:], strict=False):
             if after < before:
                 raise ModelError(f"schedule: time {after} s follows {before} s; sort the points by time")
+        if self.period is not None:
+            validate.number("schedule", "period", self.period, infinite=True)
         if self.period is not None and not self.period > 0.0:
             raise ModelError(f"schedule: period must be positive, got {self.period} s")
         if self.period is not None and not self._times[-1] <= self.period < math.inf:

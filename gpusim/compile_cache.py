@@ -139,9 +139,12 @@ def _alone(target: Path) -> Iterator[None]:
 
     If the file system has no locks or the folder is not writable, the block runs without a lock.
     """
+    lock = Path(f"{target}.lock")
     with ExitStack() as stack:
         with suppress(OSError):
-            stack.enter_context(FileLock(f"{target}.lock"))
+            stack.enter_context(FileLock(lock))
+            # FileLock does not accept a removed file: a process that waits for the file makes a new one.
+            stack.callback(forget, lock)
         yield
 
 
@@ -237,7 +240,7 @@ def no_room(folder: Path, reason: str) -> BrokenCompilerError:
 
 
 def forget(target: Path) -> None:
-    """Remove an unusable file from the cache."""
+    """Remove a file from the cache, for example an unusable one."""
     with suppress(OSError):
         target.unlink()
 

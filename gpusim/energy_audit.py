@@ -89,6 +89,7 @@ class EnergyAudit:
     """
 
     def __init__(self, sim: Simulation) -> None:
+        validate.simulation("EnergyAudit", sim)
         if sim.config.substeps != 1:
             rule = f"steps of {sim.config.substeps} substeps cannot be followed one by one"
             hint = "set substeps=1 and a smaller dt in SolverConfig"
@@ -237,7 +238,7 @@ class _Powers:
         self._add("joints", np.sum(np.where(taken, 0.0, power), axis=(1, 2)))
 
     def _actuators(self, power: Array) -> Array:
-        """Add the power of actuators on single joint axes. Return the remaining power of each axis."""
+        """Add the power of actuators on single joint axes. Return ``power`` without the power of these actuators."""
         w, row = self.w, self.w.topology.axis_row
         ends = [w.row_velocity(x).reshape(len(power), -1)[:, row].astype(float) for x in (w.twist_before, w.twist)]
         rate, change = 0.5 * (ends[0] + ends[1]), 0.5 * (ends[1] ** 2 - ends[0] ** 2) / self.kick

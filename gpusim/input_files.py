@@ -29,8 +29,11 @@ def bounded_bytes(path: str | os.PathLike[str]) -> bytes:
     file = Path(path)
     if file.exists() and not file.is_file() and not file.is_dir():
         raise OSError(errno.EINVAL, "it is a pipe or a device", str(path))
-    with open(file, "rb") as stream:
-        data = stream.read(MAX_TEXT + 1)
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_TEXT + 1)
+    except ValueError:
+        raise OSError(errno.EINVAL, "its name has a NUL character", str(path)) from None
     if len(data) > MAX_TEXT:
         raise OSError(errno.EFBIG, f"it has more than {MAX_TEXT >> 20} MiB", str(path))
     return data

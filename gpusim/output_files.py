@@ -86,8 +86,9 @@ def _check_target(file: Path, folder: Path, name: str) -> None:
         raise ModelError(f"{name}: {str(file)!r} is a folder, not a file; name a file inside it")
     if file.exists() and not file.is_file():
         raise ModelError(f"{name}: {str(file)!r} is a pipe or a device; name a file")
-    if not folder.is_dir():
-        raise ModelError(f"{name}: the folder {str(folder)!r} does not exist; make it first or name another one")
+    for needed in (folder, Path(os.path.realpath(file)).parent):  # a link may lead to another folder
+        if not needed.is_dir():
+            raise ModelError(f"{name}: the folder {str(needed)!r} does not exist; make it first or name another one")
 
 
 @contextmanager

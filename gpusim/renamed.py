@@ -47,6 +47,9 @@ RENAMED = {
 }
 """Old and new names of arguments, fields, launches and blocks."""
 
+REPLACED = {"add_brake": {"safe": "set_command_map(label, safe=...)"}}
+"""Removed arguments by function, and the call that replaces each."""
+
 RUNTIME = (
     *("accuracy", "add_state", "capacity", "contact_sums", "current_angles", "drivers", "forward", "now", "parameter"),
     *("parameters", "quarantine", "signal_list", "signal_table", "states", "write_parameter"),
@@ -199,6 +202,8 @@ def checks_old_names(function: F) -> F:
             owner, known = function.__qualname__.removesuffix(".__init__"), [p for p in parameters if p != "self"]
             if new := new_name(name, parameters):
                 raise TypeError(f"{owner}: the argument {name!r} is {new!r} {since(name)}")
+            if call := REPLACED.get(function.__name__, {}).get(name):
+                raise TypeError(f"{owner}: the argument {name!r} is removed; use {call}")
             if not takes_any:
                 near = difflib.get_close_matches(name, known, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"

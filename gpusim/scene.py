@@ -303,8 +303,8 @@ def _type_words(hint: Any) -> str:
 
 def _build_function(name: str) -> Callable[..., Scene]:
     known = scene_modules()
-    if name not in known:
-        raise unknown_name("scene", name, known)
+    if not isinstance(name, str) or name not in known:
+        raise unknown_name("scene", str(name), known)
     build: Callable[..., Scene] = importlib.import_module(known[name]).build
     return build
 

@@ -106,11 +106,10 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
         self.backend_name, self.backend_reason = choose_backend(backend, solved, config, self.num_worlds)
         try:
             state = State.initial(solved, self.num_worlds, DTYPES[dtype], config)
-        except ModelError:  # of a custom actuator
-            raise
-        except (MemoryError, ValueError) as error:
-            rule = f"{self.num_worlds} worlds need more memory than this computer has ({error})"
-            raise validate.fail("Simulation", rule, "reduce num_worlds") from None
+        except MemoryError as error:
+            rule = f"num_worlds = {self.num_worlds} needs more memory than this computer has ({error})"
+            hint = "give fewer worlds" if config.max_pairs is None else "give fewer worlds, or a smaller max_pairs"
+            raise validate.fail("Simulation", rule, hint) from None
         options |= {"config": config, "real": DTYPES[work_dtype(dtype, config, fast)]}
         self._make_backend: Callable[..., Backend] = partial(make_backend, **options)
         parameters = {k: v.copy() for k, v in solved.parameters.items()}
@@ -181,13 +180,13 @@ class Simulation(Checkpoints, Linearizing, Rollouts, FixedNames, NamesMoved):
 
         Raises:
             ModelError: ``n`` or ``dt`` is invalid. A world that becomes NaN raises no error: see :meth:`health`.
-            SimulationError: the pair buffer overflowed, and ``config.strict`` is set.
+            SimulationError: the pair buffer overflowed, and ``config.strict`` is set. Or another thread runs a step.
         """
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-            raise validate.fail("Simulation.step", f"n = {n!r} must be a whole number of at least 0", "give 0 or more")
-        n, size = int(n), self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
-        for count in pieces(self.runtime.samplers, n, size) if self.runtime.samplers else (n,):
-            self._advance(count, size)
+        n = validate.count("Simulation.step", "n", n, 0)
+        size = self.config.dt if dt is None else validate.positive("Simulation.step", "dt", dt)
+        with self.runtime.alone:
+            for count in pieces(self.runtime.samplers, n, size) if self.runtime.samplers else (n,):
+                self._advance(count, size)
 
     def _advance(self, n: int, size: float) -> None:
         """Advance all worlds by ``n`` steps of ``size`` s, without samples for recordings."""

@@ -62,7 +62,7 @@ class Transform:
         length = float(np.linalg.norm(a))
         if length < 1e-12:
             raise ModelError("Transform: the rotation axis is zero; give a vector with a direction")
-        half = 0.5 * float(angle)
+        half = 0.5 * _number("angle", angle)
         return cls(position, (*(a / length * math.sin(half)), math.cos(half)))
 
     @classmethod
@@ -81,7 +81,11 @@ class Transform:
     @classmethod
     def from_matrix(cls, matrix: Vector | Array) -> Transform:
         """Return a transform from a homogeneous 4x4 matrix or a 3x3 rotation matrix (orthonormal within 1e-5)."""
-        m = np.asarray(matrix, dtype=float)
+        try:
+            m = np.asarray(matrix, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            rule = f"{matrix!r:.60} is not a matrix of numbers"
+            raise ModelError(f"Transform.from_matrix: {rule}; give a 4x4 or a 3x3 matrix") from None
         if m.shape not in ((4, 4), (3, 3)):
             raise ModelError(f"Transform.from_matrix: shape {m.shape}; give a 4x4 homogeneous or a 3x3 rotation matrix")
         r = m[:3, :3]
@@ -129,6 +133,16 @@ def homogeneous_matrix(pose: Transform) -> Array:
     matrix = np.eye(4)
     matrix[:3, :3], matrix[:3, 3] = pose.matrix(), pose.position
     return matrix
+
+
+def _number(what: str, value: float) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ModelError(f"Transform: {what} {value!r:.60} is not a finite number; give a number in rad")
+    return number
 
 
 def _numbers(what: str, value: Vector, count: int) -> Array:

@@ -18,6 +18,8 @@ GREATEST_RATIO = 1e9
 """Maximum gear ratio. Gear ratios above this value cause large round-off errors."""
 MIN_SHARE = 1e-14
 """Minimum ratio of the smallest to the largest principal moment of inertia."""
+GREATEST_COUNT = 10**15
+"""Maximum number of steps, worlds and so on. Kernels and NumPy do not accept integers of any size."""
 GREATEST = 1e100
 """Maximum mass and moment of inertia, kg and kg m2."""
 DENSEST = 22590.0
@@ -39,6 +41,17 @@ def shortened(text: str) -> str:
     return repr(text) if len(text) <= 80 else f"{text[:60]!r}... ({len(text)} letters)"
 
 
+def shown(value: Any) -> str:
+    """Return a value for an error message: at most 80 letters, and huge integers in scientific notation."""
+    if isinstance(value, int) and abs(value) >= 10**20:
+        return f"{'-' * (value < 0)}1e{math.floor(math.log10(abs(value)))}"
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # a list with an integer of more than 4300 digits
+        return f"a {type(value).__name__} with a huge number"
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
 def _number_fix(name: str, value: Any) -> str:
     """Return the hint for a value that is not a number, such as text with a unit."""
     start = re.match(r"\s*([-+]?[\d.]+(?:e[-+]?\d+)?)\s*(.*)", value) if isinstance(value, str) else None
@@ -55,11 +68,11 @@ def _number_fix(name: str, value: Any) -> str:
 def number(element: str, name: str, value: Any, *, infinite: bool = False) -> float:
     """Return the value as a float. NaN is an error."""
     try:
-        if isinstance(value, str | bytes | bool):
+        if isinstance(value, str | bytes | bool | np.bool_):
             raise TypeError
         result = float(value)
     except (TypeError, ValueError):
-        raise fail(element, f"{name} = {value!r} is not a number", _number_fix(name, value)) from None
+        raise fail(element, f"{name} = {shown(value)} is not a number", _number_fix(name, value)) from None
     except OverflowError:  # an integer of more than 308 digits
         raise fail(element, f"{name} is above 1e308", f"give a finite {name}") from None
     if math.isnan(result) or (math.isinf(result) and not infinite):
@@ -88,14 +101,25 @@ def not_negative(element: str, name: str, value: Any, *, infinite: bool = False)
     return result
 
 
-def count(element: str, name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> int:
-    """Return a whole number from ``minimum`` to ``maximum``."""
+def count(
+    element: str,
+    name: str,
+    value: Any,
+    minimum: int = 1,
+    maximum: int | None = None,
+    *,
+    greatest: int = GREATEST_COUNT,
+) -> int:
+    """Return a whole number from ``minimum`` to ``maximum``, or to ``greatest`` if there is no maximum."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < minimum or (maximum is not None and value > maximum):
         bounds, fix = f"from {minimum} to {maximum}", f"to {maximum}"
         if maximum is None:
             bounds, fix = f"of at least {minimum}", "or more"
-        raise fail(element, f"{name} = {value!r} must be a whole number {bounds}", f"give {minimum} {fix}")
+        raise fail(element, f"{name} = {shown(value)} must be a whole number {bounds}", f"give {minimum} {fix}")
+    if maximum is None and value > greatest:
+        limit = f"{greatest:.0e}" if greatest > 10**9 else f"{greatest}"
+        raise fail(element, f"{name} = {shown(value)} is above {limit}", f"give at most {limit}")
     return int(value)
 
 
@@ -111,20 +135,32 @@ def index(element: str, name: str, value: Any, elements: Sized, space: str, meth
     hint, count = f"give what {method} returned", len(elements)
     index_space(element, name, value, space, hint)
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < count:
-        raise fail(element, f"{name} = {value!r} is unknown: there are {count} {space}s", hint)
+        raise fail(element, f"{name} = {shown(value)} is unknown: there are {count} {space}s", hint)
     return int(value)
+
+
+def simulation(element: str, sim: Any) -> None:
+    """Check that a value is a Simulation."""
+    if not hasattr(sim, "runtime"):
+        raise fail(element, f"sim = {shown(sim)} is not a simulation", "give a gpusim.Simulation")
+
+
+def instance(element: str, name: str, value: Any, kind: type, hint: str) -> None:
+    """Check that a value is an object of a class."""
+    if not isinstance(value, kind):
+        raise fail(element, f"{name} = {shown(value)} is not a {kind.__name__}", hint)
 
 
 def flag(element: str, name: str, value: Any) -> None:
     """Check that a value is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise fail(element, f"{name} = {value!r} is neither True nor False", "give one of them")
+        raise fail(element, f"{name} = {shown(value)} is neither True nor False", "give one of them")
 
 
 def choice(element: str, name: str, value: Any, known: Collection[str]) -> None:
     """Check that ``value`` is one of the strings ``known``."""
     if not isinstance(value, str) or value not in known:
-        raise fail(element, f"{name} = {value!r} is unknown", f"give one of {', '.join(map(repr, known))}")
+        raise fail(element, f"{name} = {shown(value)} is unknown", f"give one of {', '.join(map(repr, known))}")
 
 
 def up_to(element: str, name: str, value: float, longest_name: str, maximum: float, unit: str = "") -> None:
@@ -177,7 +213,7 @@ def ratio(element: str, name: str, value: Any) -> float:
 def transform(element: str, name: str, value: Any) -> None:
     """Check that a value is a Transform or None."""
     if not isinstance(value, Transform | None):
-        raise fail(element, f"{name} {value!r} is not a Transform", "give gpusim.Transform(position, rotation)")
+        raise fail(element, f"{name} {shown(value)} is not a Transform", "give gpusim.Transform(position, rotation)")
 
 
 def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool = False) -> Array:
@@ -185,11 +221,11 @@ def numbers(element: str, name: str, value: Any, count: int, *, infinite: bool =
     try:
         array = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise fail(element, f"{name} = {value!r} is not {count} numbers", f"give {count} numbers") from None
+        raise fail(element, f"{name} = {shown(value)} is not {count} numbers", f"give {count} numbers") from None
     if array.shape != (count,):
         raise fail(element, f"{name} has shape {array.shape}, not ({count},)", f"give {count} numbers for {name}")
     if np.any(np.isnan(array)) or (not infinite and not np.all(np.isfinite(array))):
-        raise fail(element, f"{name} = {value!r} is not finite", f"give finite numbers for {name}")
+        raise fail(element, f"{name} = {shown(value)} is not finite", f"give finite numbers for {name}")
     return array
 
 
@@ -201,7 +237,7 @@ def array(element: str, value: Any) -> Array:
         return np.array(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):  # includes ragged lists
         raise fail(
-            element, f"value {value!r} is not an array of numbers", "give a number, or rows of one length"
+            element, f"value {shown(value)} is not an array of numbers", "give a number, or rows of one length"
         ) from None
 
 
@@ -216,7 +252,9 @@ def color(element: str, value: Any) -> tuple[float, float, float]:
     """Return an sRGB color (0 to 1) from three numbers or "#rrggbb"."""
     if isinstance(value, str):
         if not re.fullmatch("#[0-9a-fA-F]{6}", value):
-            raise fail(element, f"color {value!r} is invalid", 'give "#rrggbb", such as "#c75437", or three numbers')
+            raise fail(
+                element, f"color {shown(value)} is invalid", 'give "#rrggbb", such as "#c75437", or three numbers'
+            )
         return (int(value[1:3], 16) / 255.0, int(value[3:5], 16) / 255.0, int(value[5:7], 16) / 255.0)
     r, g, b = numbers(element, "color", value, 3)
     if min(r, g, b) < 0.0 or max(r, g, b) > 1.0:
@@ -282,7 +320,7 @@ def inertia(element: str, value: Any) -> Array:
     try:
         given = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise fail(element, f"inertia {value!r} is not numbers", "give 3, 6 or 3x3 numbers in kg m2") from None
+        raise fail(element, f"inertia {shown(value)} is not numbers", "give 3, 6 or 3x3 numbers in kg m2") from None
     if given.shape == (3,):
         tensor = np.diag(given)
     elif given.shape == (6,):

@@ -43,6 +43,7 @@ class Brake(JointActuator):
     prefix: ClassVar[str] = "brake"
     rotational: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("command",)
+    needs: ClassVar[tuple[str, ...]] = ("safe",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("torque", "N m", "maximum torque (N on a translation)"),
         Parameter("initial_command", "-", "initial command"),
@@ -64,7 +65,7 @@ class Brake(JointActuator):
         return float(spec.params["initial_command"])
 
     def ui_hints(self, model: Elements, spec: ActuatorSpec, name: str) -> UiHints:
-        """Return the operator settings of the command: a pedal from 0 to 1, with the safe value ``safe``."""
+        """Return the operator settings of the command: a pedal, 0 to 1. The builder chooses the safe value."""
         return UiHints(lower=0.0, upper=1.0, safe=float(spec.params["safe"]))
 
     def check(self, group: Group) -> None:
@@ -85,13 +86,13 @@ def add_brake(
     axis: int = 0,
     command: float = 0.0,
     label: str | None = None,
-    safe: float | None = None,
 ) -> int:
     """Add a brake on a joint coordinate.
 
-    The command ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal
-    ``brake.<label>.force`` is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. To model a
-    clutch, add a tendon for the difference of the two shaft angles. Then add a brake on this tendon.
+    ``sim.control[label]`` is the fraction of the maximum torque, 0 (released) to 1. The signal ``brake.<label>.force``
+    is the torque of the brake, and ``brake.<label>.heat`` is the dissipated power. To model a clutch, add a tendon that
+    connects the two shafts, and a brake on the tendon. An emergency stop applies brakes on joints, and releases brakes
+    on tendons, so that clutches open. ``set_command_map(label, safe=...)`` sets another command for emergency stops.
 
     Args:
         joint: joint index.
@@ -99,30 +100,24 @@ def add_brake(
         axis: index of the joint coordinate.
         command: initial command, 0 to 1.
         label: unique name.
-        safe: command in an emergency stop, 0 to 1. By default, an emergency stop applies brakes on joints (1) and opens
-            clutches, which are brakes on tendons (0). Set ``safe=0.0`` for a clutch on a joint, and ``safe=1.0`` for a
-            brake on a tendon.
 
     Returns:
         The index of the actuator.
 
     Raises:
-        ModelError: the torque is negative, a command is not between 0 and 1, or the joint or coordinate is unknown.
+        ModelError: the torque is negative, the command is not between 0 and 1, or the joint or coordinate is unknown.
     """
     element = self.element("actuator", label, "brake")
     index = self.check_joint(element, "joint", joint, axis)
-    if safe is None:
-        spec = self.joints[index]
-        safe = 0.0 if joint_type(spec.kind).kinds(spec)[axis] == SUM else 1.0
-    fractions = {name: validate.number(element, name, value) for name, value in (("command", command), ("safe", safe))}
-    for name, fraction in fractions.items():
-        if not 0.0 <= fraction <= 1.0:
-            raise validate.fail(element, f"{name} = {fraction:g} is not within 0 to 1", "give a fraction of the torque")
+    first = validate.number(element, "command", command)
+    if not 0.0 <= first <= 1.0:
+        raise validate.fail(element, f"command = {first:g} is not within 0 to 1", "give a fraction of the torque")
+    spec = self.joints[index]
     params = {
         "joint": index,
         "axis": axis,
         "torque": validate.not_negative(element, "torque", torque),
-        "initial_command": fractions["command"],
-        "safe": fractions["safe"],
+        "initial_command": first,
+        "safe": 0.0 if joint_type(spec.kind).kinds(spec)[axis] == SUM else 1.0,
     }
     return self.add_actuator("brake", label, params)

@@ -48,7 +48,10 @@ class Drag(ActuatorType):
         Parameter("viscosity", "Pa s", "viscosity of the fluid"),
         *(Parameter(f"wind_{c}", "m/s", f"{c} component of the fluid's velocity, world frame") for c in _XYZ),
         *(Parameter(f"size_{c}", "m", f"edge {c} of the box") for c in _XYZ),
-        *(Parameter(f"rotation_{c}", "-", f"{c} of the box's orientation on the body", signal=False) for c in "xyzw"),
+        *(
+            Parameter(f"rotation_{c}", "-", f"{c} of the box's orientation on the body", signal=False, computed=True)
+            for c in "xyzw"
+        ),
     )
 
     def axis(self, spec: ActuatorSpec, maker: Any) -> int:

@@ -110,6 +110,7 @@ class JointForce(JointDrive):
     name: ClassVar[str] = "joint_force"
     prefix: ClassVar[str] = "force"
     commands: ClassVar[tuple[str, ...]] = ("effort",)
+    options: ClassVar[tuple[str, ...]] = ("first_effort",)
     parameters: ClassVar[tuple[Parameter, ...]] = _LIMITS
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("command", "N m", "commanded effort", _reader("effort"), "*out = w.joint_force_effort_now(i);"),
@@ -140,6 +141,7 @@ class TrackingServo(JointDrive):
     name: ClassVar[str] = "tracking_servo"
     prefix: ClassVar[str] = "servo"
     commands: ClassVar[tuple[str, ...]] = ("target", "velocity", "effort")
+    options: ClassVar[tuple[str, ...]] = ("first_target", "first_velocity", "first_effort")
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "position gain (N/m on a translation)"),
         Parameter("damping", "N m s/rad", "velocity gain (N s/m on a translation)"),

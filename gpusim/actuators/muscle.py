@@ -168,6 +168,7 @@ class Muscle(JointActuator, RefittedLaw):
     kernel: ClassVar[tuple[str, ...]] = (*RefittedLaw.kernel, "advance")
     prefix: ClassVar[str] = "muscle"
     commands: ClassVar[tuple[str, ...]] = ("excitation",)
+    needs: ClassVar[tuple[str, ...]] = ("first_activation",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("gear", "-", "length per coordinate (m/rad on a rotation)"),
         Parameter("peak_force", "N", "active force F0 at the optimum length and zero velocity"),

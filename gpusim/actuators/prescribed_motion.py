@@ -63,7 +63,10 @@ class PrescribedMotion(JointActuator):
     kernel: ClassVar[tuple[str, ...]] = ("evaluate", "advance")
     jumps_from: ClassVar[float] = JUMP_SPEED
     commands: ClassVar[tuple[str, ...]] = ("position", "velocity", "acceleration")
-    parameters: ClassVar[tuple[Parameter, ...]] = (Parameter("slope", "kg m2", "D of the row", signal=False),)
+    needs: ClassVar[tuple[str, ...]] = ("position", "rotational")
+    parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("slope", "kg m2", "D of the row", signal=False, computed=True),
+    )
     variables: ClassVar[tuple[StateVariable, ...]] = (
         StateVariable("force", "N m", "mean force in the last step"),
         StateVariable("jerk", "rad/s3", "change of the commanded acceleration since the last step, per time"),

@@ -70,6 +70,8 @@ class Servo(JointActuator):
     prefix: ClassVar[str] = "servo"
     rotational: ClassVar[bool] = True
     commands: ClassVar[tuple[str, ...]] = ("target",)
+    needs: ClassVar[tuple[str, ...]] = ("target",)
+    options: ClassVar[tuple[str, ...]] = ("command_range",)
     parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stiffness", "N m/rad", "position gain (N/m on a translation)"),
         Parameter("damping", "N m s/rad", "velocity gain (N s/m on a translation)"),

@@ -120,8 +120,10 @@ def check_options(options: dict[str, Any]) -> None:
         value = options.get(name)
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if value is not None and not (whole and value >= minimum):
-            rule = f"{name} = {value!r} must be a whole number of at least {minimum}"
+            rule = f"{name} = {validate.shown(value)} must be a whole number of at least {minimum}"
             raise validate.fail("Simulation", rule, f"give {minimum} or more, or None")
+        if value is not None and value >= 2**31:
+            raise validate.fail("Simulation", f"{name} = {validate.shown(value)} is too large", f"give fewer {name}")
         if value is not None:
             options[name] = int(value)  # ctypes does not accept NumPy numbers
     for name in ("fast", "specialize"):

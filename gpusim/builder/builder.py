@@ -16,7 +16,8 @@ from gpusim.builder.builder_methods import BuilderMethods
 from gpusim.builder.builder_methods import builder_method as builder_method
 from gpusim.builder.collision_groups import GroupRules, prefixed_rules
 from gpusim.builder.commands import mark_operator_commands
-from gpusim.builder.dict_format import LISTS, DictFormat
+from gpusim.builder.dict_checks import LISTS
+from gpusim.builder.dict_format import DictFormat
 from gpusim.builder.finalize import finalize
 from gpusim.builder.joint_groups import check_solver
 from gpusim.description.actuator_kinds import actuator_type
@@ -373,12 +374,13 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
     def check_body(self, element: str, name: str, index: Any) -> int:
         """Return ``index`` if it is -1 or a body index of this builder. Otherwise, raise a ModelError."""
         if not isinstance(index, int | np.integer) or isinstance(index, bool):
-            raise validate.fail(element, f"{name} = {index!r} is not a body", "give what add_body returned, or -1")
+            rule = f"{name} = {validate.shown(index)} is not a body"
+            raise validate.fail(element, rule, "give what add_body returned, or -1")
         validate.index_space(element, name, index, "body", "give what add_body returned, or -1")
         if not WORLD <= index < len(self.bodies):
             raise validate.fail(
                 element,
-                f"{name} = {index} is unknown: there are {len(self.bodies)} bodies",
+                f"{name} = {validate.shown(index)} is unknown: there are {len(self.bodies)} bodies",
                 "give what add_body returned, or -1 for the world",
             )
         return int(index)
@@ -405,13 +407,13 @@ class ModelBuilder(BuilderMethods, DictFormat, Elements, FixedNames):
         joint = self.joints[self.check_index(element, name, index, "joint")]
         count = len(joint_type(joint.kind).kinds(joint))
         if not isinstance(axis, int | np.integer) or isinstance(axis, bool):
-            rule = f"{name}: {axis!r} is not a coordinate index of joint '{joint.label}'"
+            rule = f"{name}: {validate.shown(axis)} is not a coordinate index of joint '{joint.label}'"
             raise validate.fail(element, rule, f"give axis = 0 to {max(count - 1, 0)}")
         if not 0 <= axis < count:
             raise validate.fail(
                 element,
                 f"{name}: {joint.kind} joint '{joint.label}' has {count} coordinate{'s' * (count != 1)}, "
-                f"no coordinate {axis}",
+                f"no coordinate {validate.shown(axis)}",
                 "drive a joint that has one" if count == 0 else f"give axis = 0{f' to {count - 1}' * (count > 1)}",
             )
         return index

@@ -28,7 +28,6 @@ class BuilderMethods:
 
     def add_brake(
         self, joint: int, torque: float, axis: int = 0, command: float = 0.0, label: str | None = None,
-        safe: float | None = None,
     ) -> int:
         """Add a brake on a joint coordinate."""
 
@@ -154,7 +153,7 @@ class BuilderMethods:
         self, joint: int, limit: float | tuple[float, float] | None = None, axis: int = 0,
         label: str | None = None, delay: float = 0.0, max_delay: float | None = None,
     ) -> int:
-        """Add a torque or force on a joint coordinate. The command ``sim.control[label]`` is its value (N m or N)."""
+        """Add a torque or force on a joint coordinate. ``sim.control[label]`` is the torque (N m) or force (N)."""
 
     def add_joint_free(
         self, parent: int, child: int, parent_xform: Transform | None = None,
@@ -280,7 +279,7 @@ class BuilderMethods:
         effort_limit: float = float("inf"), target: float = 0.0, axis: int = 0, label: str | None = None,
         command_range: tuple[float, float] | None = None,
     ) -> int:
-        """Add a servo on a joint coordinate. The command ``sim.control[label]`` is its target."""
+        """Add a servo on a joint coordinate. The command ``sim.control[label]`` is the target."""
 
     def add_shape(
         self, kind: str, body: int, params: dict[str, Any], xform: Transform | None = None,
@@ -456,9 +455,9 @@ class BuilderMethods:
         self, command: str, factor: float = 1.0, offset: float = 0.0, lower: float = float("-inf"),
         upper: float = float("inf"), initial: float | None = None, time_constant: float = 0.0, *,
         integrate: bool = False, activation_range: tuple[float, float] | None = None,
-        activation: float | None = None,
+        activation: float | None = None, safe: float | None = None,
     ) -> None:
-        """Set units and range of a command, and add a lag or an integrator."""
+        """Set the units, the range, a lag, an integrator or the safe value of a command. Replace an earlier map."""
 
     def set_group_collision(self, group_a: str, group_b: str | None, collide: bool) -> None:
         """Set whether shapes of two named groups collide. By default all groups collide."""

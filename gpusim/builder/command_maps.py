@@ -28,16 +28,16 @@ def set_command_map(
     integrate: bool = False,
     activation_range: tuple[float, float] | None = None,
     activation: float | None = None,
+    safe: float | None = None,
 ) -> None:
-    """Set units and range of a command, and add a lag or an integrator.
+    """Set the units, the range, a lag, an integrator or the safe value of a command. Replace an earlier map.
 
     The input value of the actuator is ``factor * x + offset``. By default, x is the clipped command ``clip(command,
     lower, upper)``. With a lag or an integrator, x is the *activation*: the filtered or integrated clipped command. You
     can read and write the signal ``<prefix>.<label>.activation``.
 
-    ``sim.control``, schedules, diagrams and operator panels use the units of the command. Signals such as
-    ``force.<label>.command`` contain the input value of the actuator. An emergency stop converts the actuator's safe
-    value to a command, and clips the command to the range.
+    ``sim.control``, schedules, diagrams and panels use the units of the command. Signals of the actuator, such as
+    ``force.<label>.command``, contain the actuator's input value.
 
     Args:
         command: label of an actuator's command, as in ``sim.control``.
@@ -48,11 +48,12 @@ def set_command_map(
         time_constant: time constant of a first-order lag of the clipped command (s), or 0 for no lag. MuJoCo's
             equivalent is ``dyntype="filterexact"``. For a different value in each world, write the signal
             ``<prefix>.<label>.time_constant``.
-        integrate: True to use the clipped command as the rate of the activation, like MuJoCo's
-            ``dyntype="integrator"``. An emergency stop then sets the rate to 0.
-        activation_range: (lower, upper) limits of the activation, like MuJoCo's ``actrange``. Default: no limits.
-        activation: initial activation. Default: the initial command. With ``integrate``, the default is the activation
-            for the initial value of the actuator.
+        integrate: if True, the clipped command is the rate of the activation, like MuJoCo's ``dyntype="integrator"``.
+        activation_range: (lower, upper) limit of the activation, like MuJoCo's ``actrange``. Default: no limits.
+        activation: initial activation. Default: the initial command, or with ``integrate`` the activation for the
+            actuator's initial value.
+        safe: command in an emergency stop (``sim.override()``). Default: the command for the actuator's safe value, or
+            the nearest command in the range. With ``integrate``, the default is 0.
 
     Raises:
         ModelError: the command is unknown, or a value is invalid.
@@ -70,15 +71,22 @@ def set_command_map(
     scale = validate.number(element, "factor", factor)
     if scale == 0.0:
         raise validate.fail(element, "factor = 0 gives the command no effect", "give another number")
-    first = None if initial is None else validate.number(element, "initial", initial)
-    if first is not None and not low <= first <= high:
-        raise validate.fail(element, f"initial = {first:g} lies outside {low:g} to {high:g}", "give a value within")
+    first, stop = (_within(element, name, value, low, high) for name, value in (("initial", initial), ("safe", safe)))
     spec, number = actuators[command]
     lag = validate.not_negative(element, "time_constant", time_constant)
     more = _activation(element, spec, lag, integrate, activation_range, activation)
-    command_map = CommandMap(scale, validate.number(element, "offset", offset), low, high, first, lag, integrate, *more)
+    shift = validate.number(element, "offset", offset)
+    command_map = CommandMap(scale, shift, low, high, first, lag, integrate, *more, stop)
     name = actuator_type(spec.kind).commands[number]
     spec.params = spec.params | {MAPS: spec.params.get(MAPS, {}) | {name: command_map}}
+
+
+def _within(element: str, name: str, value: Any, lower: float, upper: float) -> float | None:
+    """Return a number within the range, or None."""
+    number = None if value is None else validate.number(element, name, value)
+    if number is not None and not lower <= number <= upper:
+        raise validate.fail(element, f"{name} = {number:g} lies outside {lower:g} to {upper:g}", "give a value within")
+    return number
 
 
 def _activation(
@@ -100,8 +108,4 @@ def _activation(
         if not lower < upper:
             rule = f"activation_range = ({lower:g}, {upper:g}) is an empty range"
             raise validate.fail(element, rule, "give (lower, upper)")
-    start = None if first is None else validate.number(element, "activation", first)
-    if start is not None and not lower <= start <= upper:
-        rule = f"activation = {start:g} lies outside {lower:g} to {upper:g}"
-        raise validate.fail(element, rule, "give a value within")
-    return lower, upper, start
+    return lower, upper, _within(element, "activation", first, lower, upper)

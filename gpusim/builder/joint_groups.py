@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpusim import validate
+from gpusim.compiler.groups import Groups
 from gpusim.description.config import SolverConfig
 from gpusim.description.specs import JointSpec
 from gpusim.model.model import Model
@@ -61,21 +62,14 @@ def joint_groups(bodies: Array, dynamic: Array) -> list[list[int]]:
         bodies: bodies of each constraint (constraints, slots).
         dynamic: mask of the dynamic bodies (bodies,).
     """
-    group = np.arange(dynamic.size)
-
-    def root(b: int) -> int:
-        while group[b] != b:
-            group[b] = group[group[b]]
-            b = int(group[b])
-        return b
-
+    groups = Groups()
     moving = [[int(b) for b in row if dynamic[b]] for row in bodies]
     for row in moving:
         for b in row[1:]:
-            group[root(b)] = root(row[0])
+            groups.join(row[0], b)
     found: dict[int, list[int]] = {}
     for c, row in enumerate(moving):
-        found.setdefault(root(row[0]) if row else -1 - c, []).append(c)
+        found.setdefault(groups.root(row[0]) if row else -1 - c, []).append(c)
     return list(found.values())
 
 

@@ -71,14 +71,12 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-TargetArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="SCENE|FILE",
-        help="A scene (see 'gpusim list'), a model file (.urdf, .xml, .sdf, .usd), a machine's .yaml file, "
-        "machine.py with build(), or module:function.",
-    ),
-]
+_TARGET = (
+    "A scene (see 'gpusim list'), a model file (.urdf, .xml, .sdf, .usd), a machine's .yaml file, "
+    "machine.py with build(), or module:function."
+)
+TargetArgument = Annotated[str, typer.Argument(metavar="SCENE|FILE", help=_TARGET)]
+TargetsArgument = Annotated[list[str], typer.Argument(metavar="SCENE|FILE...", help=_TARGET)]
 DrawnArgument = Annotated[
     str,
     typer.Argument(

@@ -47,6 +47,7 @@ with QuietImports():
         SettingsOption,
         SignalsOption,
         TargetArgument,
+        TargetsArgument,
         UdpOption,
         VisualsOption,
         WebOption,
@@ -278,7 +279,7 @@ def _list(
 
 @app.command("check")
 def _check(
-    target: TargetArgument,
+    targets: TargetsArgument,
     settings: SettingsOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Also fail if a finding affects motion or contacts.")
@@ -293,16 +294,19 @@ def _check(
     pose: PoseOption = None,
     floor: FloorOption = False,
 ) -> None:
-    """Check a file: report lost features and likely model errors, and run the model for 2 s.
+    """Check files: report lost features and likely model errors, and run each model for 2 s.
 
     The exit code is 0 if the check passed, 1 if the run or the comparison failed, and 2 if the file cannot be read.
-    With --strict, the exit code is also 1 if a finding affects motion or contacts.
+    With --strict, the exit code is also 1 if a finding affects motion or contacts. For several files, the exit code is
+    the highest of all files, and --json prints a list.
     """
     given = locals()
-    from gpusim.cli.commands.check import CheckOptions, check_target
+    from gpusim.cli.commands.check import CheckOptions, check_target, check_targets
     from gpusim.cli.options import RunOptions
 
-    raise typer.Exit(check_target(CheckOptions(pick(RunOptions, given), strict, json, against)))
+    runs = [pick(RunOptions, given, target=target) for target in targets]
+    options = [CheckOptions(run, strict, json, against) for run in runs]
+    raise typer.Exit(check_target(options[0]) if len(options) == 1 else check_targets(options))
 
 
 @app.command("diagram")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from gpusim.compiler.groups import Groups
+
 MIN_CONSTRAINTS = 7
 """Minimum number of constraints on a hub."""
 
@@ -35,15 +37,9 @@ def find_hubs(moving: Sequence[set[int]], grounded: Sequence[bool]) -> list[int]
 
 
 def _groups(moving: Sequence[set[int]]) -> dict[int, int]:
-    """Return a dict that maps each body to a representative of its group. Constraints connect the bodies of a group."""
-    parent = {b: b for bodies in moving for b in bodies}
-
-    def root(body: int) -> int:
-        while parent[body] != body:
-            parent[body] = body = parent[parent[body]]
-        return body
-
+    """Return for each body one body of its group. Constraints connect the bodies of a group."""
+    groups = Groups()
     for first, *others in filter(None, moving):
         for other in others:
-            parent[root(other)] = root(first)
-    return {body: root(body) for body in parent}
+            groups.join(first, other)
+    return {body: groups.root(body) for bodies in moving for body in bodies}

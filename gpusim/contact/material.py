@@ -72,7 +72,7 @@ class Material:
         validate.choice("Material", "combine", self.combine, COMBINE)
         whole = isinstance(self.priority, int | np.integer) and not isinstance(self.priority, bool)
         if not whole or abs(self.priority) > GREATEST_PRIORITY:
-            rule = f"priority = {self.priority!r} is not a whole number within {GREATEST_PRIORITY}"
+            rule = f"priority = {validate.shown(self.priority)} is not a whole number within {GREATEST_PRIORITY}"
             raise validate.fail("Material", rule, "give a small whole number, such as 1")
         for name, value in checked.items():
             object.__setattr__(self, name, value)

@@ -191,7 +191,8 @@ class Diagram(NamesMoved):
     def _output(self, source: Handle | str | float) -> Port:
         if isinstance(source, int | float | np.number):
             name = self._unused("constant")
-            self.add("constant", name, value=float(source))
+            given = float(source) if isinstance(source, bool) else source
+            self.add("constant", name, value=validate.number(self.element, "constant", given))
             return name, "out"
         text = self._text(source)
         if text.startswith("signal:"):

@@ -123,6 +123,8 @@ def load(make: Any, path: str | os.PathLike[str]) -> Any:
 
     The function ``make(label, rate, max_rate)`` makes an empty diagram.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise validate.fail("Diagram.load", f"path = {validate.shown(path)} is not a path", "give text or a Path")
     file = Path(path)
     name = f"diagram file {str(file)!r}"
     try:

@@ -9,6 +9,8 @@ from gpusim import validate
 from gpusim.control import units
 from gpusim.control.unit_hints import hint
 
+_LARGEST = 2**53
+"""Maximum magnitude of whole numbers. A diagram computes with float64."""
 Positive: TypeAlias = float
 """Annotation of a number > 0."""
 NotNegative: TypeAlias = float
@@ -18,6 +20,8 @@ NotNegative: TypeAlias = float
 def _whole(element: str, name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise validate.fail(element, f"{name} = {value!r} is not a whole number", "give an integer")
+    if abs(value) > _LARGEST:
+        raise validate.fail(element, f"{name} = {validate.shown(value)} is too large", f"give at most {_LARGEST}")
 
 
 def _text(element: str, name: str, value: Any) -> None:

@@ -65,7 +65,7 @@ _LONGEST = 40
 
 
 def _corrected(word: str) -> tuple[str, float] | None:
-    """Convert a word to known units. Return the units and the conversion factor, or None if the word is unknown."""
+    """Find the known units for a unit name. Return these units and the conversion factor, or None."""
     if units.parse(word) is not None:
         return word, 1.0
     if len(word) > _LONGEST:

@@ -127,10 +127,10 @@ class StepClock:
         clock: Callable[[], int] = time.monotonic_ns,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        if overrun not in OVERRUNS:
+        if not isinstance(overrun, str) or overrun not in OVERRUNS:
             raise unknown_name("overrun policy", str(overrun), OVERRUNS)
         self._period = _NS * validate.positive("clock", "period", period)
-        self._spin = int(_NS * validate.not_negative("clock", "spin", spin))
+        self._spin = int(min(_NS * validate.not_negative("clock", "spin", spin), 1e18))
         self._skips, self._clock, self._sleep = overrun == "skip", clock, sleep
         self._late, self._work = _Durations(), _Durations()
         self._next, self.cycles, self.overruns, self.lost = 0, 0, 0, 0
@@ -222,10 +222,14 @@ def run_clock(
         ModelError: the period is not a multiple of the step size, or an argument is invalid.
         UnknownNameError: the overrun policy is unknown.
     """
+    validate.simulation("run_clock", sim)
+    validate.flag("run_clock", "realtime", realtime)
     steps = steps_in_cycle("run_clock", sim, rate)
     period = steps * sim.config.dt
     clock = StepClock(period, overrun, spin)
-    limit = math.inf if duration is None else round(validate.positive("run_clock", "duration", duration) / period)
+    limit = math.inf
+    if duration is not None:
+        limit = round(min(validate.positive("run_clock", "duration", duration) / period, validate.GREATEST_COUNT))
     if callback is not None and not callable(callback):
         raise validate.fail("run_clock", f"callback = {callback!r} is not a function", "give a function of (sim, time)")
     if duration is None and callback is None:
@@ -269,8 +273,8 @@ def steps_in_cycle(element: str, sim: Simulation, rate: float | None) -> int:
     if rate is None:
         return 1
     exact = 1.0 / (validate.positive(element, "rate", rate) * sim.config.dt)
-    steps = round(exact)
-    if steps < 1 or abs(exact - steps) > 1e-6 * exact:
+    steps = round(min(exact, validate.GREATEST_COUNT))
+    if steps < 1 or exact > steps + 0.5 or abs(exact - steps) > 1e-6 * exact:
         rule = f"rate = {rate:g} must be the step rate {1.0 / sim.config.dt:g} divided by a whole number"
         raise validate.fail(element, rule, f"give e.g. {1.0 / sim.config.dt / max(steps, 1):g}")
     return steps

@@ -9,7 +9,7 @@ import math
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from gpusim.signals.observe import chosen_commands
 from gpusim.signals.saving.checkpoint_file import read_checkpoint, version
 from gpusim.signals.signal import SignalInfo
 from gpusim.simulation import Simulation
-from gpusim.validate import matching
+from gpusim.validate import matching, name_list
 
 _SCRIPT = '''"""{name}: an FMU that gpusim {version} runs. See documentation/index.html."""
 
@@ -94,7 +94,10 @@ def write_fmu(
             ``sim`` has several worlds, or the model contains Python functions, which a file cannot store.
     """
     file = check_output_file(path, (".fmu",), "FMU")
+    validate.simulation("FMU", sim)
     builder = _library()
+    if not isinstance(description, str):
+        raise validate.fail("FMU", f"description = {validate.shown(description)} is not text", "give one line of text")
     if sim.num_worlds != 1:
         raise validate.fail("FMU", f"the simulation has {sim.num_worlds} worlds", "give a simulation with one world")
     size = sim.config.dt if step is None else validate.positive("FMU", "step", step)
@@ -160,20 +163,25 @@ def _write_documents(sim: Simulation, plan: dict[str, Any], folder: Path) -> Pat
 # Variables.
 
 
+def _matches(pattern: str, known: Collection[str]) -> bool:
+    """Return whether a name or wildcard matches one of the known names."""
+    return pattern in known or bool(fnmatch.filter(known, pattern))
+
+
 def _inputs(sim: Simulation, inputs: str | Sequence[str] | None) -> list[dict[str, Any]]:
     """Return the variables of the inputs (commands or writable signals)."""
     if inputs is None:
         names = list(sim.model.operator_commands)
     else:
-        names = [inputs] if isinstance(inputs, str) else list(inputs)
+        names = validate.name_list("FMU: inputs", inputs)
     hints, signals, variables = _hints(sim.model), sim.signals(), []
     for name in names:
-        if fnmatch.filter([name, *sim.model.controls], name)[1:]:
+        if _matches(name, sim.model.controls):
             labels = chosen_commands(sim.runtime, name)
             for label in labels:
                 check_free(sim.runtime, label)
             variables += [_command(label, hints.get(label)) for label in labels]
-        elif fnmatch.filter([name, *signals], name)[1:]:
+        elif _matches(name, signals):
             variables += _signals(sim, [name], "input")
         else:
             raise unknown_name("command or signal", name, [*sim.model.controls, *signals])
@@ -198,7 +206,8 @@ def _command(label: str, hints: UiHints | None) -> dict[str, Any]:
 def _signals(sim: Simulation, names: str | Sequence[str], causality: str) -> list[dict[str, Any]]:
     """Return the variables of writable signals."""
     known = sim.signals()
-    found = matching("signal", names, known) if names else []
+    chosen = name_list("FMU: parameters", names)
+    found = matching("signal", chosen, known) if chosen else []
     for name in found:
         if not known[name].writable:
             raise validate.fail(f"FMU {causality} '{name}'", "the signal cannot be written", "give a writable signal")

@@ -79,6 +79,8 @@ class RosBridge(Closing):
         world: int = 0,
     ) -> None:
         self._types = _message_types()
+        validate.simulation("RosBridge", sim)
+        validate.flag("RosBridge", "lockstep", lockstep)
         self._sim, self._world = sim, int(chosen_worlds("RosBridge", [world], sim.num_worlds)[0])
         self._is_connected = False
         self._lockstep, self._timeout = lockstep, validate.positive("RosBridge", "timeout", timeout)
@@ -99,7 +101,8 @@ class RosBridge(Closing):
 
     def _select_signals(self, sim: Simulation, commands: Any, bodies: Any) -> None:
         """Select the signals and commands that the messages contain."""
-        chosen = sim.model.operator_commands if commands is None else commands
+        given = sim.model.operator_commands if commands is None else commands
+        chosen = validate.name_list("RosBridge: commands", given)
         self.commands = sim.command(chosen).names if len(chosen) else []
         self.bodies = matching("body", bodies, [body.label for body in sim.model.bodies])
         known = sim.signals()

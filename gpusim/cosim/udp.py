@@ -66,6 +66,7 @@ class UdpPoses(Closing):
         for name, value, known in (("frame", frame, FRAMES), ("dtype of poses", dtype, _DTYPES)):
             if not isinstance(value, str) or value not in known:
                 raise unknown_name(name, str(value), known)
+        validate.simulation("UDP", sim)
         self._sampler = RegularSampler("UDP", rate, sim.config.dt, self.sample)
         self._world = int(chosen_worlds("UDP", [world], sim.num_worlds)[0])
         self.labels = matching("body", bodies, [body.label for body in sim.model.bodies])

@@ -69,6 +69,8 @@ class Parameter:
     """Whether the parameter is a signal. Table points and indices are not signals."""
     default: float | None = None
     """Default value for old machine files that do not contain the parameter. None if every file contains it."""
+    computed: bool = False
+    """Whether ``ActuatorType.completed`` computes the parameter if the builder does not set it."""
 
 
 @dataclass(frozen=True)
@@ -288,6 +290,10 @@ class ActuatorType:
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     references: ClassVar[Mapping[str, Reference]] = {}
     """Builder parameters that refer to model elements, or that are points or directions in a body frame."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Names of further builder parameters, which are neither ``parameters`` nor ``references``."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of further builder parameters that a builder may leave out."""
     variables: ClassVar[tuple[StateVariable, ...]] = ()
     voids: ClassVar[Mapping[str, int]] = {}
     """State variables that store the volume of voids (cavitation) in oil, m3."""

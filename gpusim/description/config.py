@@ -79,24 +79,18 @@ class SolverConfig(NamesMoved):
                 object.__setattr__(self, name, int(value))
         object.__setattr__(self, "dt", validate.positive(element, "dt", self.dt))
         for name in ("substeps", "iterations"):
-            if validate.count(element, name, getattr(self, name)) > MAX_REPEATS:
-                raise validate.fail(element, f"{name} is above {MAX_REPEATS}", f"give at most {MAX_REPEATS}")
-        if isinstance(self.max_colors, bool) or not isinstance(self.max_colors, int):
-            raise validate.fail(
-                element, f"max_colors = {self.max_colors!r} must be a whole number", f"give 1 to {MAX_COLORS}"
-            )
-        if not 1 <= self.max_colors <= MAX_COLORS:
-            raise validate.fail(
-                element, f"max_colors = {self.max_colors} is not within 1 to {MAX_COLORS}", f"give 1 to {MAX_COLORS}"
-            )
+            validate.count(element, name, getattr(self, name), greatest=MAX_REPEATS)
+        validate.count(element, "max_colors", self.max_colors, 1, MAX_COLORS)
         if self.max_pairs is not None and (
             isinstance(self.max_pairs, bool) or not isinstance(self.max_pairs, int) or self.max_pairs < 1
         ):
             raise validate.fail(
                 element,
-                f"max_pairs = {self.max_pairs!r} must be a whole number of at least 1",
+                f"max_pairs = {validate.shown(self.max_pairs)} must be a whole number of at least 1",
                 "give 1 or more, or None for an estimate",
             )
+        if self.max_pairs is not None and self.max_pairs >= 2**31:  # kernels count pairs in 32 bits
+            raise validate.fail(element, f"max_pairs = {validate.shown(self.max_pairs)} is too large", "give fewer")
         for name in ("geometric_stiffness", "strict"):
             validate.flag(element, name, getattr(self, name))
         for name in ("impulse_tolerance", "contact_margin", "contact_slop"):

@@ -192,6 +192,11 @@ class JointType(ABC):
     name: ClassVar[str]
     coordinates: ClassVar[tuple[str, ...]] = ()
     """Kinds of the coordinates in ``coordinate_list``, in order (see ``kinds``)."""
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Names of the kind's own parameters, in addition to those of ``axis_params``. The parameter "columns" contains the
+    axes of the joint (3, 3)."""
+    options: ClassVar[tuple[str, ...]] = ()
+    """Names of further parameters that a joint may lack."""
     position_is: ClassVar[str] = "coordinates"
     """Content of ``joint.<label>.position``: "coordinates", "quaternion" (4) or "pose" (7)."""
     sets_pose: ClassVar[bool] = True

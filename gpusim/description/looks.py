@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import weakref
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -123,7 +124,9 @@ def _fraction(element: str, name: str, value: Any) -> float:
 
 def _checked(pixels: Any) -> Array:
     """Check pixels, and return them as uint8 with 3 or 4 channels."""
-    array = np.asarray(pixels)
+    array: Array = np.zeros(0)
+    with suppress(ValueError):  # rows of several lengths
+        array = np.asarray(pixels)
     if array.ndim == 2:
         array = np.repeat(array[:, :, None], 3, axis=2)
     channels = array.shape[-1] if array.ndim else 0

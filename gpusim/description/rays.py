@@ -15,6 +15,8 @@ from gpusim.typing import Array
 FORWARD = (1.0, 0.0, 0.0)
 """Direction of the site's x axis."""
 _ELEMENT = "Rays"
+_MAX_RAYS = 10_000_000
+"""Maximum number of rays of one sensor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +109,7 @@ class Rays:
         """
         if not 0.0 < validate.number(_ELEMENT, "height", height) < math.pi:
             raise validate.fail(_ELEMENT, f"height = {height:g} is out of range", "give an angle above 0 and below pi")
+        _check_count(count, channels)
         return cls(
             _bearings(_fan_angles("angle", angle, "count", count), _spread("height", height, "channels", channels))
         )
@@ -125,10 +128,11 @@ class Rays:
         Raises:
             ModelError: no rays, or a size that is not above 0.
         """
-        if len(size) != 2 or len(count) != 2:
+        if not (_is_pair(size) and _is_pair(count)):
             raise validate.fail(
                 _ELEMENT, "size and count of a grid must have two numbers each", "give values along x and y"
             )
+        _check_count(*count)
         x, y = (_spread(f"size along {k}", s, f"count along {k}", n) for k, s, n in zip("xy", size, count, strict=True))
         across, ahead = np.meshgrid(x, y), validate.direction(_ELEMENT, "direction", direction)
         offsets = np.stack([across[0].ravel(), across[1].ravel(), np.zeros(x.size * y.size)], axis=1)
@@ -154,6 +158,7 @@ class Rays:
             raise validate.fail(_ELEMENT, f"angle = {angle:g} is out of range", "give an angle above 0 and below pi")
         validate.count(_ELEMENT, "width", width)
         validate.count(_ELEMENT, "height", height)
+        _check_count(width, height)
         pixel = 2.0 * math.tan(0.5 * angle) / width
         left = (0.5 * (width - 1) - np.arange(width)) * pixel
         up = (0.5 * (height - 1) - np.arange(height)) * pixel
@@ -176,7 +181,20 @@ def _rows(name: str, value: Any) -> Array:
 def _spread(name: str, size: Any, count_name: str, count: Any) -> Array:
     """Return ``count`` equally spaced positions from -size/2 to size/2, or only 0 if ``count`` is 1."""
     half, number = 0.5 * validate.positive(_ELEMENT, name, size), validate.count(_ELEMENT, count_name, count)
+    _check_count(number)
     return np.linspace(-half, half, number) if number > 1 else np.zeros(1)
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2 or getattr(value, "shape", ()) == (2,)
+
+
+def _check_count(*counts: Any) -> None:
+    """Check the number of rays, which is the product of the counts."""
+    number = math.prod(counts) if all(isinstance(count, int | np.integer) for count in counts) else 0
+    if number > _MAX_RAYS:
+        rule = f"{validate.shown(number)} rays are too many"
+        raise validate.fail(_ELEMENT, rule, f"give at most {_MAX_RAYS}")
 
 
 def _fan_angles(name: str, angle: Any, count_name: str, count: Any) -> Array:
@@ -184,6 +202,7 @@ def _fan_angles(name: str, angle: Any, count_name: str, count: Any) -> Array:
     if not 0.0 < validate.number(_ELEMENT, name, angle) <= 2.0 * math.pi * (1.0 + 1e-12):
         raise validate.fail(_ELEMENT, f"{name} = {angle:g} is out of range", "give an angle above 0 and at most 2 pi")
     rays = validate.count(_ELEMENT, count_name, count)
+    _check_count(rays)
     if angle >= 2.0 * math.pi * (1.0 - 1e-12) and rays > 1:
         return np.asarray(-0.5 * angle + angle * np.arange(rays) / rays)
     return _spread(name, angle, count_name, rays)

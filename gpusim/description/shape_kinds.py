@@ -92,6 +92,8 @@ class ShapeType(ABC):
     number: ClassVar[int]
     size_names: ClassVar[tuple[str, ...]]
     """Names of the first values that ``sizes`` returns, in order. All further values of ``sizes`` are zero."""
+    param_names: ClassVar[tuple[str, ...] | None] = None
+    """Names of the parameters, or None if they are ``size_names``."""
     movable: ClassVar[bool] = True
     """False if dynamic bodies must not have the shape."""
     rolls: ClassVar[bool] = False

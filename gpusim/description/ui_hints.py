@@ -23,6 +23,8 @@ class CommandMap:
         activation_lower, activation_upper: range of the activation.
         activation: initial activation. If ``activation`` is None, a lag starts at the initial command. An integrator
             without ``activation`` starts at the activation that gives the actuator its initial value.
+        safe: command in an emergency stop. If ``safe`` is None, the stop gives the actuator its safe value, or sets the
+            rate of an integrator to 0.
     """
 
     factor: float = 1.0
@@ -35,6 +37,7 @@ class CommandMap:
     activation_lower: float = -math.inf
     activation_upper: float = math.inf
     activation: float | None = None
+    safe: float | None = None
 
     @property
     def has_activation(self) -> bool:
@@ -96,14 +99,16 @@ class UiHints:
         upper = upper if math.isfinite(upper) else max(ends[1], lower, first)
         if not lower < upper:
             upper = lower + 1.0
-        safe = None if self.safe is None else min(max(command_map.command(self.safe), lower), upper)
+        safe = command_map.safe
+        if safe is None and self.safe is not None:
+            safe = command_map.command(self.safe)
         limited = self.limited or math.isfinite(command_map.lower) or math.isfinite(command_map.upper)
         return replace(
             self,
             lower=lower,
             upper=upper,
-            safe=safe,
-            unit="-",
+            safe=None if safe is None else min(max(safe, lower), upper),
+            unit=self.unit if (command_map.factor, command_map.offset) == (1.0, 0.0) else "-",
             limited=limited,
             factor=command_map.factor,
             offset=command_map.offset,
@@ -133,4 +138,5 @@ def _of_rate(command_map: CommandMap) -> UiHints:
     lower = command_map.lower if math.isfinite(command_map.lower) else min(-1.0, command_map.upper - 1.0, *ends)
     upper = command_map.upper if math.isfinite(command_map.upper) else max(1.0, lower + 1.0, *ends)
     limited = math.isfinite(command_map.lower) or math.isfinite(command_map.upper)
-    return UiHints(lower, upper, safe=min(max(0.0, lower), upper), limited=limited)
+    safe = 0.0 if command_map.safe is None else command_map.safe
+    return UiHints(lower, upper, safe=min(max(safe, lower), upper), limited=limited)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -93,9 +94,12 @@ class Episodes:
         Raises:
             ModelError: a seed is not an integer from 0 to 2^53 - 1, or the number of seeds is wrong.
         """
-        given = np.asarray(seed)
+        given = np.zeros(0)
+        with suppress(ValueError):  # lists of several lengths
+            given = np.asarray(seed)
         if given.dtype.kind not in "iu" or given.shape not in ((), self.seed.shape):
-            rule = f"seed = {seed!r} is neither an integer nor one integer for each of {self.seed.size} worlds"
+            worlds_text = f"nor one integer for each of {self.seed.size} worlds"
+            rule = f"seed = {validate.shown(seed)} is neither an integer {worlds_text}"
             raise validate.fail("reset", rule, "give a number from 0, or a list")
         if np.any(given < 0) or np.any(given >= SEEDS):
             raise validate.fail("reset", f"seed = {seed!r} is not from 0 to 2^53", "give a number from 0")

@@ -60,9 +60,15 @@ class MlpPolicy:
         std: Any = None,
         clip: float = 10.0,
     ) -> None:
-        if activation not in ACTIVATIONS:
+        if not isinstance(activation, str) or activation not in ACTIVATIONS:
             raise unknown_name("activation", str(activation), ACTIVATIONS)
+        pairs = isinstance(layers, list | tuple) and all(isinstance(x, list | tuple) and len(x) == 2 for x in layers)
+        if not pairs:
+            rule = f"layers = {validate.shown(layers)} is not a list of pairs"
+            raise validate.fail("policy", rule, "give [(weights, biases), ...]")
         self.layers = [(validate.array("policy", w), validate.array("policy", b)) for w, b in layers]
+        if not all(np.isfinite(numbers).all() for layer in self.layers for numbers in layer):
+            raise validate.fail("policy", "a weight or bias is not finite", "train the policy again")
         sizes = [(w.shape, b.shape) for w, b in self.layers]
         fits = all(len(w) == 2 and b == w[:1] for w, b in sizes)
         if not sizes or not fits or any(a[0][0] != b[0][1] for a, b in zip(sizes, sizes[1:], strict=False)):
@@ -73,7 +79,7 @@ class MlpPolicy:
         self.std = np.ones(inputs) if std is None else self._checked("std", std).ravel()
         if not (self.std > 0.0).all():
             raise validate.fail("policy", f"std = {self.std.tolist()} must be positive", "clip it to at least 1e-6")
-        self.clip = np.inf if mean is None and std is None else float(clip)
+        self.clip = np.inf if mean is None and std is None else validate.positive("policy", "clip", clip, infinite=True)
 
     def __call__(self, observation: Any) -> Array:
         """Return the actions (num_envs, actions) for observations (num_envs, n)."""

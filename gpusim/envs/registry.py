@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gymnasium
 
+from gpusim import validate
 from gpusim.envs.task import Task
 
 _TASKS = "gpusim.envs.tasks"
@@ -25,6 +26,8 @@ def register(id: str, task: Task | type[Task] | str) -> None:
         id: the id. If the id exists already, the new task replaces the old task.
         task: a :class:`gpusim.envs.Task`, the class of a task, or ``"module:Class"``.
     """
+    if not isinstance(id, str) or not gymnasium.envs.registration.ENV_ID_RE.fullmatch(id):
+        raise validate.fail("register", f"id = {validate.shown(id)} is not valid", "give e.g. 'my/Crane-v0'")
     gymnasium.envs.registration.registry.pop(id, None)
     gymnasium.register(
         id, entry_point="gpusim.envs.env:Env", vector_entry_point="gpusim.envs.vector_env:VectorEnv",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import gymnasium
@@ -78,9 +79,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         **simulation: Any,
     ) -> None:
         self.task, self._mode = as_task(task), _mode(autoreset_mode)
-        if render_mode not in (None, "rgb_array"):
+        if not isinstance(render_mode, str | None) or render_mode not in (None, "rgb_array"):
             raise unknown_name("render mode", str(render_mode), ["rgb_array"])
-        if arrays not in ARRAYS:
+        if not isinstance(arrays, str) or arrays not in ARRAYS:
             raise unknown_name("kind of arrays", str(arrays), ARRAYS)
         self.render_mode = render_mode
         self._tensors = Tensors() if arrays == "torch" else None
@@ -257,7 +258,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return array if self._tensors is None else self._tensors(array)
 
     def _mask(self, mask: Any) -> Array:
-        given = np.asarray(on_host(mask))
+        given = np.zeros(0)
+        with suppress(ValueError):  # lists of several lengths
+            given = np.asarray(on_host(mask))
         if given.dtype != bool or given.shape != (self.num_envs,):
             rule = f"reset_mask has shape {given.shape} and type {given.dtype}"
             raise validate.fail("reset", rule, f"give bool ({self.num_envs},)")

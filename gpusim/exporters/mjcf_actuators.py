@@ -43,7 +43,7 @@ def _target(doc: Document, spec: ActuatorSpec) -> dict[str, str] | None:
     coordinate = _coordinate(doc, spec)
     if coordinate is None:
         return None
-    tendon = doc.section("tendon").find(f"*[@name='{coordinate.name}']") is not None
+    tendon = doc.find("tendon", coordinate.name) is not None
     return {"tendon" if tendon else "joint": coordinate.name}
 
 
@@ -157,7 +157,7 @@ def _motor(doc: Document, spec: ActuatorSpec) -> None:
 
 
 def _joint(doc: Document, name: str) -> ElementTree.Element | None:
-    return doc.bodies[-1].find(f".//joint[@name='{name}']")
+    return doc.find("worldbody", name, "joint")
 
 
 def _joint_spring(doc: Document, spec: ActuatorSpec) -> None:
@@ -171,7 +171,7 @@ def _joint_spring(doc: Document, spec: ActuatorSpec) -> None:
         joint.set("springref", repr(springref))
         joint.set("damping", repr(float(joint.get("damping", 0.0)) + damping))
         return
-    tendon = doc.section("tendon").find(f"*[@name='{coordinate.name}']")
+    tendon = doc.find("tendon", coordinate.name)
     if tendon is None:  # the joint has a spring already
         tendon = doc.add(doc.section("tendon"), "fixed", name=spec.label)
         doc.add(tendon, "joint", joint=coordinate.name, coef=1)

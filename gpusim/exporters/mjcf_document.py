@@ -84,12 +84,16 @@ class Document:
     act: list[float] = field(default_factory=list)
     activations: dict[str, int] = field(default_factory=dict)
     paths: dict[int, list[tuple[str, dict[str, str]]]] = field(default_factory=dict)
-    _names: set[tuple[str, str]] = field(default_factory=set)
+    _names: set[tuple[str, str]] = field(default_factory=lambda: {("body", "world")})
 
     def section(self, name: str) -> ElementTree.Element:
         """Return a section below the root element, and create the section if it does not exist."""
         found = self.root.find(name)
         return ElementTree.SubElement(self.root, name) if found is None else found
+
+    def find(self, section: str, name: str, tag: str | None = None) -> ElementTree.Element | None:
+        """Return the element of a section with a name. ElementTree's paths do not support quotes in names."""
+        return next((element for element in self.section(section).iter(tag) if element.get("name") == name), None)
 
     def add(self, parent: ElementTree.Element, tag: str, **attributes: Any) -> ElementTree.Element:
         """Add an XML element. Attributes with the value None are omitted. Underscores make a repeated name unique."""

@@ -149,7 +149,7 @@ def _add_visual(doc: Document, visual: VisualSpec) -> None:
             continue
         points, triangles, normals = _split_vertices(np.asarray(points), np.asarray(triangles), corners)
         mesh = _mesh(doc, f"{visual.label}_{number}" if number else f"{visual.label}_look", points, triangles)
-        asset = doc.section("asset").find(f"mesh[@name='{mesh}']")
+        asset = doc.find("asset", mesh, "mesh")
         asset.set("inertia", "shell")  # type: ignore[union-attr]
         asset.set("normal", text(normals.reshape(-1)))  # type: ignore[union-attr]
         doc.add(doc.bodies[visual.body], "geom", type="mesh", mesh=mesh, rgba=piece_rgba, **common)
@@ -214,7 +214,7 @@ def _add_collision_rules(doc: Document) -> None:
         if all(is_excluded) or (a, b) in adjacent:
             if a >= 0:
                 contact = doc.section("contact")
-                doc.add(contact, "exclude", body1=model.bodies[a].label, body2=model.bodies[b].label)
+                doc.add(contact, "exclude", body1=doc.bodies[a].get("name"), body2=doc.bodies[b].get("name"))
             elif all(is_excluded):
                 what = f"body '{model.bodies[b].label}' does not collide with the world"
                 doc.report.add("contact", "", what, "the file lets them collide")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusim.builder.commands import command_names, map_of
+from gpusim.compiler.groups import Groups
 from gpusim.description.actuator_kinds import actuator_type
 from gpusim.description.joint_kinds import triad
 from gpusim.description.specs import WORLD, ActuatorSpec, CouplingSpec, JointSpec
@@ -47,22 +48,13 @@ def add_joints(doc: UsdDocument) -> None:
 
 
 def _closing_joints(joints: list[JointSpec]) -> set[int]:
-    """Return the indices of joints that close loops. All other joints form trees."""
-    part: dict[int, int] = {}
-
-    def root(body: int) -> int:
-        while part.get(body, body) != body:
-            body = part[body]
-        return body
-
-    closing = set()
+    """Return the indices of joints that close loops, because earlier joints already connect their bodies."""
+    connected, closing = Groups(), set()
     for index, joint in enumerate(joints):
         open_latch = joint.kind == "latch" and not np.isfinite(joint.params["limit_lower"][0])
         if joint.kind in _MAKERS and _MAKERS[joint.kind] is not _free and not open_latch:
-            a, b = root(joint.parent), root(joint.child)
-            if a == b:
+            if not connected.join(joint.parent, joint.child):
                 closing.add(index)
-            part[b] = a
     return closing
 
 

@@ -16,6 +16,7 @@ from gpusim.builder.builder import ModelBuilder, builder_method
 from gpusim.description.shape_kinds import shape_type
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.arguments import check_arguments
 from gpusim.importers.report import ImportReport
 from gpusim.transform import Transform
 
@@ -117,6 +118,7 @@ def _loader(
         for name in arguments:
             if name not in known:
                 raise unknown_name(f"argument of load_{kind}", name, known)
+        check_arguments(public, arguments)
         result: tuple[ModelBuilder, ImportReport] = function(source, **arguments)
         return result
 

@@ -15,6 +15,7 @@ from typing import Any
 from gpusim import validate
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.arguments import checks_arguments
 from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.mjcf_parts.mjcf_actuators import add_actuators
 from gpusim.importers.mjcf_parts.mjcf_bodies import add_bodies
@@ -38,6 +39,7 @@ from gpusim.typing import Vector
 _LAST_GROUP = 5
 
 
+@checks_arguments
 def load_mjcf(
     source: Any,
     *,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.arguments import checks_arguments
 from gpusim.importers.mesh_search import Search, asset_folder
 from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.report import ImportReport
@@ -23,6 +24,7 @@ from gpusim.transform import Transform
 from gpusim.typing import Vector
 
 
+@checks_arguments
 def load_sdf(
     path_or_string: str | os.PathLike[str],
     *,

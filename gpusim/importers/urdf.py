@@ -10,6 +10,7 @@ from types import ModuleType
 from gpusim.builder.builder import ModelBuilder
 from gpusim.description.specs import WORLD
 from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.arguments import checks_arguments
 from gpusim.importers.mesh_search import Search, asset_folder
 from gpusim.importers.mesh_shapes import check_meshes
 from gpusim.importers.poses import add_poses, label_of
@@ -34,6 +35,7 @@ from gpusim.typing import Vector
 
 
 @checks_old_names
+@checks_arguments
 def load_urdf(
     path_or_string: str | os.PathLike[str],
     *,

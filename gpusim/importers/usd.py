@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusim.builder.builder import ModelBuilder
 from gpusim.errors import ModelError, unknown_name
+from gpusim.importers.arguments import checks_arguments
 from gpusim.importers.mesh_search import Search
 from gpusim.importers.report import ImportReport, JointInfo, JointLimits
 from gpusim.importers.usd_parts.usd_actuators import Actuators, Passive, add_damping, add_mimics, read_passive
@@ -40,6 +41,7 @@ from gpusim.typing import Vector
 MESHES = ("hull", "decompose")
 
 
+@checks_arguments
 def load_usd(
     path: str | os.PathLike[str],
     *,

@@ -39,6 +39,7 @@ class Ball(JointType):
 
     name: ClassVar[str] = "ball"
     coordinates: ClassVar[tuple[str, ...]] = (ROTATION, ROTATION, ROTATION, TOTAL_ROTATION, CHORD)
+    options: ClassVar[tuple[str, ...]] = ("cone_axis",)
     picture: ClassVar[str | None] = "socket"
     position_is: ClassVar[str] = "quaternion"
 

@@ -33,6 +33,7 @@ class Cylindrical(JointType):
 
     name: ClassVar[str] = "cylindrical"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, ANGLE)
+    needs: ClassVar[tuple[str, ...]] = ("columns",)
     picture: ClassVar[str | None] = "pin"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:

@@ -46,6 +46,7 @@ class D6(JointType):
     """
 
     name: ClassVar[str] = "d6"
+    needs: ClassVar[tuple[str, ...]] = ("columns", "linear", "angular")
     picture: ClassVar[str | None] = "socket"
 
     def kinds(self, joint: JointSpec) -> tuple[str, ...]:

@@ -29,6 +29,8 @@ class Distance(JointType):
 
     name: ClassVar[str] = "distance"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
+    needs: ClassVar[tuple[str, ...]] = ("rod",)
+    options: ClassVar[tuple[str, ...]] = ("moves",)
     sets_pose: ClassVar[bool] = False
     pulls: ClassVar[bool] = True
     picture: ClassVar[str | None] = "line"

@@ -26,6 +26,7 @@ class Latch(Bushing):
     """Latch: a bushing without springs. While the latch is attached, limits lock its coordinates."""
 
     name: ClassVar[str] = "latch"
+    options: ClassVar[tuple[str, ...]] = ("rotation", *BREAKS)
     switched: ClassVar[bool] = True
 
     def lets_collide(self, joint: JointSpec) -> bool:

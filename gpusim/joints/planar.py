@@ -33,6 +33,7 @@ class Planar(JointType):
 
     name: ClassVar[str] = "planar"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION, TRANSLATION, ANGLE)
+    needs: ClassVar[tuple[str, ...]] = ("columns",)
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:
         """Return the constraint rows, which lock one translation and two rotations."""

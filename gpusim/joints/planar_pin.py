@@ -33,6 +33,7 @@ class PlanarPin(JointType):
 
     name: ClassVar[str] = "planar_pin"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
+    needs: ClassVar[tuple[str, ...]] = ("columns",)
     sets_pose: ClassVar[bool] = False
     picture: ClassVar[str | None] = "pin"
 

@@ -31,6 +31,7 @@ class Prismatic(JointType):
 
     name: ClassVar[str] = "prismatic"
     coordinates: ClassVar[tuple[str, ...]] = (TRANSLATION,)
+    needs: ClassVar[tuple[str, ...]] = ("columns",)
     picture: ClassVar[str | None] = "rail"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:

@@ -31,6 +31,7 @@ class Revolute(JointType):
 
     name: ClassVar[str] = "revolute"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE,)
+    needs: ClassVar[tuple[str, ...]] = ("columns",)
     hinge: ClassVar[bool] = True
     picture: ClassVar[str | None] = "pin"
 

@@ -36,6 +36,7 @@ class Tendon(JointType):
 
     name: ClassVar[str] = "tendon"
     coordinates: ClassVar[tuple[str, ...]] = (SUM,)
+    needs: ClassVar[tuple[str, ...]] = ("terms", "unit")
     sets_pose: ClassVar[bool] = False
     holds: ClassVar[bool] = False
     pulls: ClassVar[bool] = True

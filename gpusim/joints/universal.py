@@ -36,6 +36,7 @@ class Universal(JointType):
 
     name: ClassVar[str] = "universal"
     coordinates: ClassVar[tuple[str, ...]] = (ANGLE, ANGLE)
+    needs: ClassVar[tuple[str, ...]] = ("columns",)
     picture: ClassVar[str | None] = "cross"
 
     def rows(self, frames: JointFrames, params: dict[str, Any]) -> list[DotRow | LineRow]:

@@ -31,6 +31,7 @@ class WrappedRope(JointType):
 
     name: ClassVar[str] = "wrapped_rope"
     coordinates: ClassVar[tuple[str, ...]] = (DISTANCE,)
+    needs: ClassVar[tuple[str, ...]] = ("path",)
     sets_pose: ClassVar[bool] = False
     holds: ClassVar[bool] = False
     bears: ClassVar[bool] = False

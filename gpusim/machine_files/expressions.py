@@ -89,7 +89,7 @@ def evaluate(text: str, names: Mapping[str, Any]) -> Any:
     except OverflowError:
         raise validate.fail(shown, "has a number that is too large", "check its numbers") from None
     except (ArithmeticError, TypeError, ValueError, LookupError, AttributeError, RecursionError) as error:
-        reason = str(error) or type(error).__name__
+        reason = " ".join(str(error).split()) or type(error).__name__
         raise validate.fail(shown, f"cannot be computed ({reason:.80})", "check its numbers and names") from None
     return result
 

@@ -64,6 +64,8 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
     Raises:
         ModelError: the file cannot be read or breaks a rule. The message names the file, and the line if possible.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise validate.fail("load_machine", f"path = {validate.shown(path)} is not a path", "give text or a Path")
     file = Path(path)
     name = f"machine file {str(file)!r}"
     try:
@@ -240,11 +242,14 @@ class _Loader:
             rule = f"has {extra[0]!r}" if extra else "has no 'add'"
             raise validate.fail("for", rule, "write '- for: {k: 3}' and below it 'add:' with the calls to repeat")
         for row in self._rows(item["for"]):
-            saved = {key: self._values.names.get(key) for key in row}
+            names = self._values.names
+            saved = {key: names[key] for key in row if key in names}
             with _located_errors(item, "for"):
                 self._define(row)
             self._for_each("add", item["add"], self._entry)
-            self._values.names.update(saved)
+            for key in row:  # names of the loop are unknown after it
+                names.pop(key, None)
+            names.update(saved)
             self._calls += 1
             self._count("for")
 
@@ -266,6 +271,8 @@ class _Loader:
                 "for", f"{', '.join(content)} differ in length", "give lists of one length, or a number"
             )
         count = next(iter(sizes.values()))
+        if count < 0:
+            raise validate.fail("for", f"{', '.join(content)} = {count} is negative", "give 0 or more")
         self._count("for", count)
         for k in range(count):
             yield {key: k if isinstance(value, int) else value[k] for key, value in columns.items()}

@@ -311,7 +311,10 @@ def add_arm_cylinders(
     Raises:
         ModelError: a number is invalid, a cylinder cannot reach the initial pose, or a hinge has no cylinder.
     """
-    if isinstance(cylinders, ArmCylinder) or not cylinders or not all(isinstance(c, ArmCylinder) for c in cylinders):
+    validate.instance("arm cylinders", "arm", arm, BoomArm, "give what add_boom_arm returned")
+    validate.instance(arm.element, "pack", pack, PowerPack, "give what add_power_pack returned")
+    listed = isinstance(cylinders, list | tuple)
+    if not listed or not cylinders or not all(isinstance(c, ArmCylinder) for c in cylinders):
         rule = f"cylinders = {cylinders!r} are not ArmCylinders"
         raise validate.fail(arm.element, rule, "give a list of gpusim.machines.ArmCylinder(label, start, end, pins)")
     offsets = {}
@@ -414,7 +417,9 @@ def add_hydraulic_drive(
     Raises:
         ModelError: a number is invalid.
     """
-    start = validate.not_negative(f"hydraulic drive '{label}'", "back_pressure", back_pressure)
+    element = f"hydraulic drive '{label}'"
+    validate.instance(element, "pack", pack, PowerPack, "give what add_power_pack returned")
+    start = validate.not_negative(element, "back_pressure", back_pressure)
     motor = pack.circuit.add_motor(
         joint, displacement, axis, volume, (start, start), leakage, viscous_friction, 0.0, brake_torque, rotor_inertia,
         label=f"{label}_motor",

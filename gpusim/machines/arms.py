@@ -266,6 +266,7 @@ def add_bucket_linkage(
     Raises:
         ModelError: a number is invalid, or the loop does not close at every angle within the bucket's limits.
     """
+    validate.instance("bucket linkage", "arm", arm, BoomArm, "give what add_boom_arm returned")
     if not isinstance(bucket, Link):
         rule = f"bucket = {bucket!r} is not a Link"
         raise validate.fail(f"{arm.element}: bucket linkage", rule, "give gpusim.machines.Link(label, length, mass)")

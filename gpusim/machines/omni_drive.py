@@ -44,6 +44,7 @@ def add_omni_drive(builder: ModelBuilder, wheels: Sequence[OmniWheel], label: st
         ModelError: the platform has fewer than three wheels, or the wheels cannot produce all three motions.
     """
     element = f"omni drive '{label}'" if label else "omni drive"
+    validate.instance(element, "wheels", wheels, Sequence, "give results of add_omni_wheel")
     if len(wheels) < 3 or not all(isinstance(wheel, OmniWheel) for wheel in wheels):
         raise validate.fail(
             element, f"wheels (length {len(wheels)}) are not three or more OmniWheels", "give results of add_omni_wheel"

@@ -8,6 +8,7 @@ contact_fields.py describes the dimensions of contacts. There are four number ty
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable
 
 import numpy as np
@@ -17,6 +18,9 @@ from gpusim.description.actuator_kinds import ActuatorType
 from gpusim.description.contact_fields import CONTACT_STATE_FIELDS, CONTACT_WORK_FIELDS
 from gpusim.description.field import Field
 from gpusim.typing import Array
+
+_MAX_NUMBERS = 2**58
+"""Maximum size of an array. An array of this size has 2 exabytes."""
 
 STATE_FIELDS: tuple[Field, ...] = (
     Field("time", ("worlds",), "pose", "s", "simulated time"),
@@ -248,6 +252,8 @@ def check_fields(kind: ActuatorType, fields: Iterable[Field], sizes: Container[s
         if f.dims[: len(first)] != first or "worlds" in f.dims[len(first) :]:
             rule = f"dimensions {f.dims} {'must start with' if first else 'must not contain'} 'worlds'"
             raise validate.fail(element, rule, "add 'worlds'" if first else "remove 'worlds'")
+        if wrong := [d for d in f.dims if not isinstance(d, str | int) or isinstance(d, int) and d < 0]:
+            raise validate.fail(element, f"dimension {wrong[0]!r} is no count", f"give {kind.name}_count or 0 or more")
         if f.kind not in numbers:
             raise validate.fail(element, f"number type {f.kind!r} is not valid", f"use one of {', '.join(numbers)}")
         if f.name in taken or not f.name.startswith(f"{kind.name}_"):
@@ -263,8 +269,15 @@ def number_type(kind: str, real: np.dtype[np.floating]) -> np.dtype:  # type: ig
 
 
 def allocate(fields: tuple[Field, ...], sizes: dict[str, int], real: np.dtype[np.floating]) -> dict[str, Array]:  # type: ignore[type-arg]
-    """Return an array of zeros for each field, by field name."""
-    return {
-        f.name: np.zeros([sizes[d] if isinstance(d, str) else d for d in f.dims], number_type(f.kind, real))
-        for f in fields
-    }
+    """Return a dict from the names of the fields to arrays of zeros.
+
+    Raises:
+        MemoryError: an array does not fit into memory.
+    """
+    arrays: dict[str, Array] = {}
+    for f in fields:
+        shape = [sizes[d] if isinstance(d, str) else d for d in f.dims]
+        if math.prod(shape) > _MAX_NUMBERS:  # NumPy would raise a ValueError or an OverflowError
+            raise MemoryError(f"the array '{f.name}' would have {math.prod(shape):.0e} numbers")
+        arrays[f.name] = np.zeros(shape, number_type(f.kind, real))
+    return arrays

@@ -93,6 +93,6 @@ class Model(Elements):
             UnknownNameError: no element has this label. The message lists similar labels.
         """
         labels = self.labels(kind)
-        if label not in labels:
-            raise unknown_name(kind, label, labels)
+        if not isinstance(label, str) or label not in labels:
+            raise unknown_name(kind, str(label), labels)
         return labels.index(label)

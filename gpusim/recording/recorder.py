@@ -101,6 +101,8 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
     Raises:
         ModelError: the file is missing, damaged or not a recording, or the library for its format is not installed.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ModelError(f"load_recording: path = {path!r:.80} is not a path; give text or a Path")
     file = Path(path)
     try:
         return WRITERS.get(suffix_of(file), NpzWriter).read(file)

@@ -28,8 +28,8 @@ class Recording:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Return the samples of the signal ``name``. Raise UnknownNameError if the signal was not recorded."""
-        if name not in self.signals:
-            raise unknown_name("recorded signal", name, self.signals)
+        if not isinstance(name, str) or name not in self.signals:
+            raise unknown_name("recorded signal", str(name), self.signals)
         return self.signals[name]
 
     def __len__(self) -> int:

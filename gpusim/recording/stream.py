@@ -239,8 +239,7 @@ def record(
         ModelError: the suffix or a world is unknown, the file cannot be written, no viewer answers, a library is
             missing, or the rate is above the step rate.
     """
-    if not hasattr(sim, "runtime"):
-        raise validate.fail("recording", f"sim = {sim!r} is not a simulation", "give a gpusim.Simulation")
+    validate.simulation("recording", sim)
     return SteppedRecorder(sim, path, signals, rate, worlds, dtype)
 
 

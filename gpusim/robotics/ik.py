@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpusim import validate
+from gpusim.arrays import on_host
 from gpusim.errors import unknown_name
 from gpusim.robotics.cuda import CudaSolver
 from gpusim.robotics.dynamics import Bodies
@@ -18,6 +19,7 @@ from gpusim.robotics.native import KernelSolver, NativeSolver
 from gpusim.robotics.steps import Layout, Steps, finishing_steps
 from gpusim.robotics.tasks import FrameTask, PostureTask, Task
 from gpusim.robotics.tree import Tree
+from gpusim.transform import Transform
 from gpusim.typing import Array
 
 LOOP_WEIGHT = 1e4
@@ -97,6 +99,7 @@ class IK:
         self.tasks = sorted(frame_tasks, key=lambda t: t.priority)
         self.layout = self._layout(levels, damping, locked)
         infinite = np.full(tree.freedoms, np.inf)
+        validate.flag("robotics.IK", "limits", limits)
         self.lower, self.upper = (tree.lower, tree.upper) if limits else (-infinite, infinite)
         single = [(m.at, m.rate) for node in tree.forest.nodes for m in node.motions if m.freedoms == 1]
         self._solvers: dict[str, KernelSolver] = {}
@@ -105,7 +108,7 @@ class IK:
     def _layout(self, levels: int, damping: float, locked: Sequence[str]) -> Layout:
         tree = self.tree
         moves = np.array([not tree.forest.nodes[i].is_kinematic for i in tree.masks.owner], bool)
-        for label in [locked] if isinstance(locked, str) else locked:
+        for label in validate.name_list("robotics.IK: locked", locked):
             moves[tree.rate_slice(label)] = False
         level, weight, group = [0] * tree.loop_rows, [LOOP_WEIGHT] * tree.loop_rows, [1] * tree.loop_rows
         for task in self.tasks:
@@ -179,6 +182,9 @@ class IK:
     def _checked_inputs(self, q: Any, targets: Mapping[str, Any]) -> tuple[Array, dict[str, Array]]:
         """Return the starting postures and the targets as arrays with one entry per world."""
         tasks = [*self.tasks, *self.postures]
+        if not isinstance(targets, Mapping):
+            rule = f"targets = {validate.shown(targets)} is not a dict"
+            raise validate.fail("robotics.IK", rule, "give targets by task name")
         for name in targets:
             if name not in {t.name for t in tasks}:
                 raise unknown_name("task", name, [t.name for t in tasks])
@@ -190,6 +196,9 @@ class IK:
                 given[task.name] = task.posture
             else:
                 raise validate.fail(f"task '{task.name}'", "has no target", f"give targets={{'{task.name}': ...}}")
+        for name, value in given.items():
+            if not isinstance(value, Transform):
+                given[name] = validate.array(f"target '{name}'", on_host(value))
         start = self.tree.postures(q)
         if not np.isfinite(start).all():
             raise validate.fail("robotics.IK", "the start is not finite", "give a posture of finite numbers")
@@ -243,6 +252,8 @@ class IK:
 
 
 def _check_tasks(tasks: Sequence[Task]) -> None:
+    if not isinstance(tasks, list | tuple):
+        raise validate.fail("robotics.IK", f"tasks = {validate.shown(tasks)} is not a list", "give [PoseTask(...)]")
     if not tasks:
         raise validate.fail("robotics.IK", "there is no task", "give at least one")
     names = set[str]()
@@ -251,6 +262,8 @@ def _check_tasks(tasks: Sequence[Task]) -> None:
             raise validate.fail(
                 "robotics.IK", f"{task!r} is not a task", "give PoseTask, PointTask, ComTask or PostureTask"
             )
+        if not isinstance(task.name, str):
+            raise validate.fail("robotics.IK", f"a task is named {validate.shown(task.name)}", "give text for name")
         if task.name in names:
             raise validate.fail("robotics.IK", f"two tasks are named '{task.name}'", "give one of them a name=")
         names.add(task.name)

@@ -180,7 +180,7 @@ class Steps:
         finishing_step: Callable[[int], int],
         errors_after: Callable[[Array], Array],
     ) -> Array:
-        """Compute the step for several priorities."""
+        """Compute one step for tasks with different priorities."""
         o, step, full_error = self.layout, np.zeros(low.shape), error
         error = self._clip_errors(error)
         damping = self._damping(error, rows)

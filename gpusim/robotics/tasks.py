@@ -217,7 +217,7 @@ class PostureTask(Task):
     def bind(self, tree: Tree) -> None:
         """Set the posture and the weight of each velocity."""
         self.tree, self.numbers = tree, tree.size
-        if np.ndim(self._given_weight) == 0:
+        if validate.array("PostureTask: weight", self._given_weight).ndim == 0:
             is_joint = [0.0 if tree.forest.nodes[i].joint < 0 else 1.0 for i in tree.masks.owner]
             self.weight = validate.not_negative("PostureTask", "weight", self._given_weight) * np.array(is_joint)
         else:

@@ -91,6 +91,8 @@ class Tree(NamesMoved):
         inertia = axis_inertia(model, model.parameters["armature"], [g.type.inertia(g) for g in model.groups])
         self._set_axis_inertia(inertia)
         self._observed: dict[str, tuple[Simulation, Observation]] = {}
+        balls = [m.at for node in self.forest.nodes for m in node.motions if m.kind == BALL]
+        self._quaternions = np.array(balls, np.int64)[:, None] + np.arange(4)
 
     # Structure.
 
@@ -114,8 +116,8 @@ class Tree(NamesMoved):
 
     def _carried_by(self, label: str) -> int:
         known = {carrier: i for i, carrier in enumerate(self.carriers)}
-        if label not in known:
-            raise unknown_name("joint of the tree", label, known)
+        if not isinstance(label, str) or label not in known:
+            raise unknown_name("joint of the tree", str(label), known)
         return known[label]
 
     def _carrier_label(self, i: int) -> str:
@@ -177,6 +179,7 @@ class Tree(NamesMoved):
 
     def with_parameters(self, sim: Simulation) -> Tree:
         """Return a copy of the tree with the current masses, inertias, armatures and gravity of a simulation."""
+        validate.simulation("robotics.Tree", sim)
         if len(sim.model.bodies) != len(self.model.bodies):
             raise validate.fail(
                 "Tree.with_parameters", "the simulation runs another model", "give a simulation of this model"
@@ -222,6 +225,7 @@ class Tree(NamesMoved):
         return v
 
     def _observe(self, sim: Simulation, what: str, names: list[str]) -> Array:
+        validate.simulation("robotics.Tree", sim)
         if not names:
             return np.zeros((sim.num_worlds, 0))
         cached = self._observed.get(what)
@@ -237,8 +241,16 @@ class Tree(NamesMoved):
 
     def postures(self, q: Any) -> Array:
         """Convert a user's postures to (worlds, size)."""
-        q = self._rows("posture", q, self.size)
+        q = self._posture_rows(q)
         return np.broadcast_to(q, (self._worlds, self.size)) if q.shape[0] == 1 != self._worlds else q
+
+    def _posture_rows(self, q: Any) -> Array:
+        """Convert a user's postures to (worlds, size), and check that no quaternion is zero."""
+        q = self._rows("posture", q, self.size)
+        if not q[:, self._quaternions].any(axis=2).all():
+            rule = "a posture has the quaternion (0, 0, 0, 0)"
+            raise validate.fail("robotics.Tree", rule, "give unit quaternions (xyzw), as in tree.start")
+        return q
 
     def frame(self, frame: str) -> Frame:
         """Return a frame by the label of a body or site, or by ``"body.<label>"`` or ``"site.<label>"``.
@@ -254,6 +266,9 @@ class Tree(NamesMoved):
         k = self.at(q)
         if isinstance(frames, str):
             return self.frame(frames).pose(k)
+        if not isinstance(frames, list | tuple) or not frames:
+            rule = f"frames = {validate.shown(frames)} is not a list of labels"
+            raise validate.fail("Tree.pose", rule, "give the labels of bodies or sites")
         return np.stack([self.frame(f).pose(k) for f in frames], axis=1)
 
     def jacobian(self, q: Any, frame: str, point: Vector = (0.0, 0.0, 0.0)) -> Array:
@@ -290,7 +305,10 @@ class Tree(NamesMoved):
 
     def difference(self, start: Any, end: Any) -> Array:
         """Return the velocities (worlds, freedoms) that move ``start`` to ``end`` in 1 s, see :meth:`integrate`."""
-        a, b = self._rows("posture", start, self.size), self._rows("posture", end, self.size)
+        a, b = self._posture_rows(start), self._posture_rows(end)
+        if a.shape[0] != b.shape[0] and 1 not in (a.shape[0], b.shape[0]):
+            rule = f"there are {a.shape[0]} start postures and {b.shape[0]} end postures"
+            raise validate.fail("robotics.Tree", rule, "give equal numbers, or one of them")
         a, b = np.broadcast_arrays(a, b)
         out = np.zeros((a.shape[0], self.freedoms))
         for node in self.forest.nodes:
@@ -367,7 +385,7 @@ class Tree(NamesMoved):
         q, v, a = (np.broadcast_to(x, (worlds, x.shape[1])) for x in (q, v, a))
         bodies, motion = self._moving(q, v)
         k = bodies.k
-        wrenches = self._wrenches(k, external or {})
+        wrenches = self._wrenches(k, {} if external is None else external)
         g = self.inertias.gravity if gravity is None else validate.numbers("Tree", "gravity", gravity, 3)[None]
         tau = bodies.inverse_dynamics(motion, a, g, wrenches)
         if self._reflected.elements:
@@ -377,6 +395,9 @@ class Tree(NamesMoved):
         return tau
 
     def _wrenches(self, k: Kinematics, external: Mapping[str, Any]) -> Array:
+        if not isinstance(external, Mapping):
+            rule = f"external = {validate.shown(external)} is not a dict"
+            raise validate.fail("Tree.inverse_dynamics", rule, "give loads by frame")
         worlds = k.posture.shape[0]
         total = np.zeros((worlds, len(self.forest.nodes), 6))
         for frame, value in external.items():
@@ -429,7 +450,7 @@ class Tree(NamesMoved):
 
     def _broadcast(self, q: Any, v: Any) -> tuple[Array, Array]:
         """Broadcast postures and velocities to the same number of worlds."""
-        q, v = self._rows("posture", q, self.size), self._rows("velocity", v, self.freedoms)
+        q, v = self._posture_rows(q), self._rows("velocity", v, self.freedoms)
         worlds = max(q.shape[0], v.shape[0], self._worlds)
         try:
             return np.broadcast_to(q, (worlds, self.size)), np.broadcast_to(v, (worlds, self.freedoms))

@@ -37,7 +37,8 @@ class SensorDiagram(Diagram):
     def channel(
         self, name: str, signal: str, size: int, unit: str, noise: float, bias: float, latency: Latency, seed: int
     ) -> str:
-        """Add blocks that apply bias, noise and latency to a signal. Return the name of the output block."""
+        """Add blocks that add bias, noise and latency to a signal. Return ``name``, the name of the output block."""
+        seed = validate.count(self.element, "seed", seed, 0, 2**52)
         self.add("signal", f"{name}_true", signal=signal)
         value: float | list[float] = bias if size == 1 else [bias] * size
         self.add("constant", f"{name}_bias", value=value, unit=unit)
@@ -117,7 +118,7 @@ def add_imu(
             latency is above the maximum.
     """
     element = f"imu '{label}'"
-    if site not in [s.label for s in b.sites]:
+    if not isinstance(site, str) or site not in [s.label for s in b.sites]:
         known = ", ".join(s.label for s in b.sites) or "none"
         raise validate.fail(element, f"there is no site '{site}'", f"add it with add_site; there are: {known}")
     given = {"acceleration_noise": acceleration_noise, "acceleration_bias": acceleration_bias}

@@ -28,6 +28,7 @@ class Box(ShapeType):
     name: ClassVar[str] = "box"
     number: ClassVar[int] = 3
     size_names: ClassVar[tuple[str, ...]] = ("half_x", "half_y", "half_z")
+    param_names: ClassVar[tuple[str, ...] | None] = ("half_extents",)
     picture: ClassVar[str] = "faceted"
     stretched_by: ClassVar[tuple[str, ...]] = ("half_extents",)
     ray_file: ClassVar[str] = "box.cuh"

@@ -40,6 +40,7 @@ class Ellipsoid(Round):
     single: ClassVar[bool] = True
     level: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c")
+    param_names: ClassVar[tuple[str, ...] | None] = ("semi_axes",)
     stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
     ray_file: ClassVar[str] = "ellipsoid.cuh"
 

@@ -39,6 +39,7 @@ class HeightField(Unmovable):
     number: ClassVar[int] = 9
     level: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("columns", "rows", "spacing_x", "spacing_y", "base")
+    param_names: ClassVar[tuple[str, ...] | None] = ("heights", "spacing", "base")
     picture: ClassVar[str] = "terrain"
     ray_file: ClassVar[str] = "height_field.cuh"
 

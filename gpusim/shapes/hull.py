@@ -31,6 +31,7 @@ class Hull(ShapeType):
     name: ClassVar[str] = "hull"
     number: ClassVar[int] = 8
     size_names: ClassVar[tuple[str, ...]] = ()
+    param_names: ClassVar[tuple[str, ...] | None] = ("vertices", "faces")
     picture: ClassVar[str] = "faceted"
     ray_file: ClassVar[str] = "hull.cuh"
 

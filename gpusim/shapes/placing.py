@@ -186,6 +186,8 @@ def _check_material(element: str, material: Any) -> Material | None:
 def _bits(element: str, name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value <= ALL_GROUPS:
         raise validate.fail(
-            element, f"{name} = {value!r} is not a set of 32 bits", f"give a whole number from 0 to {ALL_GROUPS:#x}"
+            element,
+            f"{name} = {validate.shown(value)} is not a set of 32 bits",
+            f"give a whole number from 0 to {ALL_GROUPS:#x}",
         )
     return int(value)

@@ -74,6 +74,7 @@ class Superellipsoid(Round):
     single: ClassVar[bool] = True
     level: ClassVar[int] = 2
     size_names: ClassVar[tuple[str, ...]] = ("a", "b", "c", "e1", "e2")
+    param_names: ClassVar[tuple[str, ...] | None] = ("semi_axes", "exponents")
     stretched_by: ClassVar[tuple[str, ...]] = ("semi_axes",)
     ray_file: ClassVar[str] = "superellipsoid.cuh"
 

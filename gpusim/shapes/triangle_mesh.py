@@ -37,6 +37,7 @@ class TriangleMesh(Unmovable):
     size_names: ClassVar[tuple[str, ...]] = (
         "lower_x", "lower_y", "lower_z", "upper_x", "upper_y", "upper_z", "triangles", "vertices",
     )  # fmt: skip
+    param_names: ClassVar[tuple[str, ...] | None] = ("tree",)
     picture: ClassVar[str] = "faceted"
     two_sided: ClassVar[bool] = True
     ray_file: ClassVar[str] = "triangle_mesh.cuh"

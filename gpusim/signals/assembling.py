@@ -17,7 +17,8 @@ from gpusim.validate import matching
 
 
 def assemble(runtime: Runtime, tolerance: float, iterations: int) -> Any:
-    """Move bodies until all joints close. See :meth:`gpusim.Simulation.assemble`."""
+    """Move bodies until all joints are closed. See :meth:`gpusim.Simulation.assemble`."""
+    iterations = validate.count("Simulation.assemble", "iterations", iterations, 0)
     report = assembly.assemble(runtime.backend.work, runtime.state, tolerance, iterations)
     _copy_to_reset_state(runtime, "position", "orientation", "angle")
     return report

@@ -125,7 +125,9 @@ class _Rollout:
         if plan is None or plan.record is None or run is None:
             return self._one_by_one(advance)
         runtime.count(self._steps)
-        if run(0, self._steps, runtime.config.dt):
+        with runtime.alone:
+            failed = run(0, self._steps, runtime.config.dt)
+        if failed:
             runtime.quarantine.check()
         runtime.warn()
         return plan.record.array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from gpusim.backends.base import Backend
 from gpusim.backends.health import CapacityWatch
 from gpusim.builder.joint_groups import choose_solvers
 from gpusim.description.config import SolverConfig
+from gpusim.errors import SimulationError
 from gpusim.model.coordinates import coordinates
 from gpusim.model.model import Model
 from gpusim.model.parameters import check_parameter
@@ -28,6 +30,25 @@ from gpusim.typing import Array
 from gpusim.validate import matching
 
 
+class OneThread:
+    """Context manager that raises an error if another thread is inside.
+
+    Two threads that step one simulation would write to the same arrays, with a wrong state as the result.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise SimulationError(
+                "Simulation.step: another step of this simulation is running; step it from one thread, or use a lock"
+            )
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class Runtime:
     """Model in many worlds, with a backend and with cached forces and contacts of the current state.
 
@@ -41,7 +62,8 @@ class Runtime:
         build_signals: function that creates the table of all signals.
 
     Attributes:
-        initial: reset state. A reset of a world copies this state.
+        alone: context in which only one thread may advance the worlds.
+        initial: the state that a reset restores.
         now: reader of the state at the current time.
         drivers: dict that maps the label of each command to the label of the diagram that writes it.
         running: running diagrams (``RunningProgram``), in execution order.
@@ -81,6 +103,7 @@ class Runtime:
         self.capacity = CapacityWatch(backend, model, config)
         self.accuracy = AccuracyWatch(backend, model, config)
         self.falls = FallWatch(backend, model)
+        self.alone = OneThread()
 
     def watch(self, drivers: Mapping[str, str]) -> None:
         """Create the quarantine, which detects failed worlds."""

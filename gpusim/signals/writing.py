@@ -261,7 +261,7 @@ def chosen_worlds(element: str, world: Any, num_worlds: int) -> Array:
     if not whole or (indices.size and not 0 <= indices.min() <= indices.max() < num_worlds):
         raise validate.fail(
             element,
-            f"world = {world!r} is not among {num_worlds} worlds",
+            f"world = {validate.shown(world)} is not among {num_worlds} worlds",
             "give None, a number from 0, a list of numbers, or a mask of shape (num_worlds,)",
         )
     return indices

@@ -157,7 +157,7 @@ class _Search:
                     "parameter to fit", name, [n for n, i in known.items() if i.writable and not i.shape]
                 )
         self._seen = self._sim.observe(names)
-        self._measured = np.concatenate([np.asarray(trace[n])[:, 0].reshape(len(trace), -1) for n in names], axis=1)
+        self._measured = np.concatenate([_first_world(trace, name) for name in names], axis=1)
         if self._measured.shape[1] != self._seen.array.shape[1]:
             raise ModelError(
                 "fit: the signals of the trace do not have the shapes of the model's signals; give other signals"
@@ -185,6 +185,8 @@ class _Search:
         """Return the number of steps from the previous sample to each sample."""
         dt = self._sim.config.dt
         at = (np.asarray(trace.time, float) - trace.time[0]) / dt
+        if not np.all(np.abs(at) < validate.GREATEST_COUNT):
+            raise validate.fail("fit", "a time of the trace is not finite or too large", "correct the times")
         steps = np.diff(np.round(at).astype(int), prepend=0)
         if np.any(steps[1:] < 1) or np.any(np.abs(at - np.round(at)) > 1e-3):
             raise ModelError(
@@ -254,11 +256,21 @@ class _Search:
         return {name: float(np.sqrt(np.mean(off[:, at] ** 2))) for name, at in self._seen.slices.items()}
 
 
+def _first_world(trace: Recording, name: str) -> Array:
+    """Return the samples of a signal in the first world (samples, numbers)."""
+    samples = validate.array(f"fit: signal '{name}' of the trace", trace[name])
+    if samples.ndim not in (2, 3) or len(samples) != len(trace) or not samples.shape[1]:
+        rule = f"signal '{name}' of the trace has shape {samples.shape}"
+        raise validate.fail("fit", rule, f"give ({len(trace)}, worlds) or ({len(trace)}, worlds, numbers)")
+    return samples[:, 0].reshape(len(trace), -1)
+
+
 def _bounds(name: str, bounds: Any) -> tuple[float, float]:
     try:
         low, high = map(float, bounds)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         low, high = 0.0, -1.0
     if not (np.isfinite(low) and np.isfinite(high) and low < high):
-        raise ModelError(f"fit: bounds {bounds!r} of parameter '{name}' are not (low, high); give e.g. (50.0, 500.0)")
+        rule = f"bounds {validate.shown(bounds)} of parameter '{name}' are not (low, high)"
+        raise validate.fail("fit", rule, "give e.g. (50.0, 500.0)")
     return low, high

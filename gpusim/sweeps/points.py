@@ -67,6 +67,9 @@ def whole_ranges(scene: str | Callable[..., Any], axes: Mapping[str, Sequence[An
             ranges stay unchanged.
         axes: dict from parameter names to values.
     """
+    for name, values in axes.items():
+        if isinstance(values, Span):
+            _check_span(name, values)
     whole = set[str]()
     if callable(scene):
         with suppress(Exception):  # annotations may be anything
@@ -79,6 +82,16 @@ def whole_ranges(scene: str | Callable[..., Any], axes: Mapping[str, Sequence[An
         else values
         for name, values in axes.items()
     }
+
+
+def _check_span(name: str, span: Span) -> None:
+    try:
+        low, high = map(float, span)
+    except OverflowError:  # an integer of more than 308 digits
+        low, high = -math.inf, math.inf
+    if not -math.inf < low <= high < math.inf:
+        rule = f"range ({low:g}, {high:g}) of parameter '{name}' is not finite, or not (low, high)"
+        raise validate.fail("sweep", rule, "give e.g. (50.0, 150.0)")
 
 
 def grid(axes: Mapping[str, Sequence[Any]]) -> list[Point]:
@@ -104,15 +117,14 @@ def sample(axes: Mapping[str, Sequence[Any]], count: int, seed: int = 0) -> list
         ModelError: ``count`` is below 1 or too large, ``seed`` is negative, or a parameter has no values.
     """
     _check_count(validate.count("sweep", "num_samples", count))
-    validate.count("sweep", "seed", seed, 0)
+    validate.count("sweep", "seed", seed, 0, greatest=2**128)
     if not axes:
         raise validate.fail("sweep", f"num_samples = {count} and there are no parameters", "give parameters to sample")
     if empty := [name for name, values in axes.items() if not len(values)]:
         raise ModelError(f"sweep: parameter '{empty[0]}' has no values; give at least one")
     for name, values in axes.items():
-        if isinstance(values, Span) and not -math.inf < values[0] <= values[1] < math.inf:
-            rule = f"range ({values[0]:g}, {values[1]:g}) of parameter '{name}' is not finite, or not (low, high)"
-            raise validate.fail("sweep", rule, "give e.g. (50.0, 150.0)")
+        if isinstance(values, Span):
+            _check_span(name, values)
     draws = np.random.default_rng(seed)
     drawn = {
         name: draws.uniform(*values, count).tolist()

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.arrays import on_host
 from gpusim.errors import ModelError, callers_level, unknown_name
 from gpusim.model.digest import digest_of
@@ -212,7 +213,10 @@ def _run(sim: Simulation, worlds: Sequence[tuple[Scene, Any]], plan: Plan) -> Re
     seen = sim.observe(names or _TIME)
     width = seen.array.shape[1] if names else 0
     duration = scene.duration if plan.duration is None else plan.duration
-    steps = max(round(duration / dt), 1)
+    steps = max(round(min(duration / dt, 2.0 * validate.GREATEST_COUNT)), 1)
+    if steps > validate.GREATEST_COUNT:
+        rule = f"duration = {duration:g} s has more than {validate.GREATEST_COUNT:.0e} steps of dt = {dt:g} s"
+        raise validate.fail("sweep", rule, "give a shorter duration")
     due = sample_steps(steps, dt, plan.rate)
     times, values = np.empty(len(due)), np.empty((len(worlds), len(due), width))
     done, driven = 0, any(scene.schedule is not None for scene, _ in worlds)

@@ -97,6 +97,20 @@ def test_json(cli, tmp_path: Path) -> None:
     assert json.loads(result.stdout)["lint"] == []
 
 
+def test_several_files(cli, arm: Path, tmp_path: Path) -> None:
+    (tmp_path / "stone.urdf").write_text(STONE)
+    files = arm, tmp_path / "missing.urdf", tmp_path / "stone.urdf"
+    result = cli("check", *files, "--backend", FASTEST)
+    assert result.exit_code == 2 and names(result.stderr, "missing.urdf exist"), result.output
+    heads = [line for line in result.stdout.splitlines() if line.startswith(str(tmp_path)) or line.startswith(str(arm))]
+    assert heads == [f"{arm}: fine, no findings", f"{tmp_path / 'stone.urdf'}: fine, no findings"]
+    result = cli("check", *files, "--backend", FASTEST, "--json")
+    found = json.loads(result.stdout)
+    assert [item["target"] for item in found] == [str(file) for file in files]
+    assert [item.get("verdict") for item in found] == ["fine, no findings", None, "fine, no findings"]
+    assert names(found[1]["error"], "missing.urdf exist")
+
+
 def test_against_mujoco(cli, arm: Path) -> None:
     pytest.importorskip("mujoco")
     result = cli("check", arm, "--backend", FASTEST, "--against", "mujoco")

@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import EnergyAudit, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from gpusim import EnergyAudit, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.control import Diagram
-from tests.message_snapshot import naming
 
 from .helpers import ball_body
 
@@ -93,8 +92,10 @@ def shafts() -> ModelBuilder:
     difference = b.add_tendon([(joints[0], 1.0), (joints[1], -1.0)], label="difference")
     b.add_brake(difference, 5.0, label="clutch")
     b.add_brake(joints[1], 5.0, label="brake")
-    b.add_brake(joints[2], 5.0, label="other_clutch", safe=0.0)
-    b.add_brake(difference, 5.0, label="band", safe=0.7)
+    b.add_brake(joints[2], 5.0, label="other_clutch")
+    b.add_brake(difference, 5.0, label="band")
+    b.set_command_map("other_clutch", safe=0.0)
+    b.set_command_map("band", safe=0.7)
     return b
 
 
@@ -109,12 +110,6 @@ def test_an_emergency_stop_opens_clutches(backend: str) -> None:
     assert {label: float(sim.control[label][0]) for label in sim.control} == {
         "clutch": 0.0, "brake": 1.0, "other_clutch": 0.0, "band": 0.7,
     }  # fmt: skip
-
-
-def test_a_safe_command_that_is_no_share() -> None:
-    b = shafts()
-    with pytest.raises(ModelError, match=naming("brake 'x' safe 2 0 1")):
-        b.add_brake(0, 1.0, label="x", safe=2.0)
 
 
 def test_units_of_turns_and_travels() -> None:

@@ -159,11 +159,30 @@ def test_maps_of_a_copied_builder() -> None:
         ({"lower": 1.0, "upper": -1.0}, "lower"),
         ({"lower": float("nan")}, "lower"),
         ({"upper": 1.0, "initial": 2.0}, "initial"),
+        ({"upper": 1.0, "safe": 2.0}, "safe"),
+        ({"safe": float("nan")}, "safe"),
     ],
 )
 def test_bad_maps_are_refused(arguments: dict[str, object], word: str) -> None:
     with pytest.raises(ModelError, match=naming(word)):
         machine().set_command_map(**{"command": "torque"} | arguments)  # type: ignore[arg-type]
+
+
+def test_a_safe_value_of_each_command() -> None:
+    b = machine()
+    b.set_command_map("torque", factor=2.0, upper=1.0, safe=0.25)
+    b.set_command_map("servo", safe=0.1)
+    b.set_command_map("motor", integrate=True, safe=-0.5)
+    sim = simulation(ModelBuilder.from_dict(b.to_dict()))
+    for label in ("torque", "servo", "motor"):
+        sim.control[label] = 0.7
+    sim.override()
+    sim.step(5)
+    assert sim.control["torque"].tolist() == [0.25, 0.25] and sim.control["servo"].tolist() == [0.1, 0.1]
+    assert sim.control["motor"].tolist() == [-0.5, -0.5]
+    assert sim.read("force.torque.command").tolist() == [0.5, 0.5]
+    servo = command_inputs(sim.model)["servo"]
+    assert (servo.safe, servo.unit) == (0.1, "rad")
 
 
 @pytest.mark.parametrize("backend", ["numpy", "native"])

@@ -198,6 +198,23 @@ def _set(data: dict[str, Any], path: list[Any], value: Any) -> None:
         (["joints", 0, "child"], 99, "child = 99"),
         (["shapes", 0, "body"], 99, "body = 99"),
         (["actuators", 0, "kind"], "servos", "servo"),
+        (["joints", 0, "solver"], "fast", "joint 'hinge' solver 'fast'"),
+        (["joints", 0, "params", "dampng"], 1.0, "joint 'hinge' dampng damping"),
+        (["joints", 0, "params", "damping"], 1.0, "joint 'hinge' damping"),
+        (["joints", 2, "params", "terms"], [{"$tuple": [99, 0, 1.0]}], "joint 'rope' joint = 99"),
+        (["shapes", 2, "params", "half"], 1.0, "shape 'shape2' half half_extents"),
+        (["visuals", 0, "params", "piece"], 1.0, "visual 'visual0' piece pieces"),
+        (["actuators", 1, "params", "stifness"], 1.0, "servo 'servo' stifness stiffness"),
+        (["actuators", 1, "params", "drag"], 1.0, "servo 'servo' drag damping"),
+        (["actuators", 1, "params", "stiffness"], "high", "servo 'servo' stiffness = 'high'"),
+        (["actuators", 1, "params", "joint"], 99, "servo 'servo' joint = 99"),
+        (["actuators", 1, "params", "axis"], 9, "servo 'servo' joint 'hinge' coordinate 9"),
+        (["pairs", 0, "shape_a"], 99, "shape_a = 99"),
+        (["couplings", 0, "terms"], [{"$tuple": [99, 0, 1.0]}], "coupling 'mimic' joint = 99"),
+        (["sensors", 0, "site"], 99, "sensor 'lidar' site = 99"),
+        (["sensors", 1, "element_index"], 99, "sensor 'touch' body = 99"),
+        (["sensors", 0, "kind"], "rays", "sensor 'lidar' kind = 'rays'"),
+        (["bodies", 1, "mass"], -1.0, "body 'c' mass = -1"),
         (["num_worlds"], 0, "num_worlds = 0"),
         (["arrays"], 3, "arrays"),
     ],
@@ -207,6 +224,26 @@ def test_broken_data(path: list[Any], value: Any, named: str) -> None:
     data = copy.deepcopy(everything().to_dict())
     _set(data, path, value)
     with pytest.raises(ModelError, match=naming(named)):
+        ModelBuilder.from_dict(data)
+
+
+@pytest.mark.parametrize(
+    ("section", "index", "name"),
+    [
+        ("joints", 0, "columns"),
+        ("joints", 0, "damping"),
+        ("shapes", 2, "half_extents"),
+        ("visuals", 0, "pieces"),
+        ("actuators", 0, "safe"),
+        ("actuators", 1, "stiffness"),
+        ("actuators", 1, "joint"),
+    ],
+)
+def test_missing_parameters(section: str, index: int, name: str) -> None:
+    data = everything().to_dict()
+    element = data[section][index]
+    del element["params"][name]
+    with pytest.raises(ModelError, match=naming(f"'{element['label']}' {name}")):
         ModelBuilder.from_dict(data)
 
 

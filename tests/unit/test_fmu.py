@@ -123,6 +123,16 @@ def test_the_description_has_units_ranges_and_all_digits(tmp_path: Path) -> None
     assert f"gpusim {gpusim.__version__}" in needs and "Linux" in needs
 
 
+def test_a_label_with_brackets_is_no_wildcard(tmp_path: Path) -> None:
+    b = gpusim.ModelBuilder()
+    rail = b.add_joint_prismatic(-1, b.add_body(1.0, (1, 1, 1)), label="rail")
+    b.add_joint_force(rail, label="push[0]")
+    sim = gpusim.Simulation(b.finalize(), backend="numpy")
+    write_fmu(sim, tmp_path / "push.fmu", "joint.rail.position")
+    found = read_model_description(tmp_path / "push.fmu").modelVariables
+    assert [v.name for v in found if v.causality == "input"] == ["push[0]"]
+
+
 @pytest.mark.parametrize(
     ("text", "base"),
     [

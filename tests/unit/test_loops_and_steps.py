@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from gpusim import ModelBuilder, ModelError, Simulation, SolverConfig, Transform
+from gpusim import ModelBuilder, ModelError, Simulation, SimulationError, SolverConfig, Transform
 from tests.message_snapshot import naming
 
 from .helpers import NO_GRAVITY, SOLVERS, G, ball_body, bits, different, simulate, slider, wheel
@@ -225,7 +225,9 @@ def test_the_papers_scheme_is_semi_implicit_euler() -> None:
     assert sim.read("sim.joint_drift")[0] < 1e-3
 
 
-@pytest.mark.parametrize(("n", "dt"), [(-1, None), (1.5, None), (True, None), (1, 0.0), (1, -1e-3), (1, float("nan"))])
+@pytest.mark.parametrize(
+    ("n", "dt"), [(10**16, None), (-1, None), (1.5, None), (True, None), (1, 0.0), (1, -1e-3), (1, float("nan"))]
+)
 def test_steps_that_make_no_sense(n: Any, dt: Any) -> None:
     b = ModelBuilder()
     wheel(b)
@@ -235,6 +237,38 @@ def test_steps_that_make_no_sense(n: Any, dt: Any) -> None:
     assert sim.time == 0.0
     sim.step(0)
     assert sim.time == 0.0
+
+
+@pytest.mark.parametrize("digits", [400, 9999])
+def test_huge_counts_have_short_messages(digits: int) -> None:
+    b = ModelBuilder()
+    wheel(b)
+    model, huge = b.finalize(), 10**digits
+    sim = Simulation(model, backend="numpy")
+    calls = (
+        lambda: sim.step(huge),
+        lambda: sim.rollout(1, record="sim.time", every=huge),
+        lambda: sim.linearize(world=huge),
+        lambda: sim.assemble(iterations=huge),
+        lambda: Simulation(model, huge, backend="numpy"),
+        lambda: Simulation(model, threads=huge),
+        lambda: SolverConfig(max_pairs=huge),
+        lambda: b.add_shape_sphere(huge, 1.0),
+    )
+    for call in calls:
+        with pytest.raises(ModelError, match=naming(f"1e{digits}")) as error:
+            call()
+        assert len(str(error.value)) < 200
+
+
+def test_only_one_thread_steps() -> None:
+    b = ModelBuilder()
+    wheel(b)
+    sim = Simulation(b.finalize(), backend="numpy")
+    with sim.runtime.alone, pytest.raises(SimulationError, match=naming("Simulation.step thread")):
+        sim.step()
+    sim.step()
+    assert sim.time > 0.0
 
 
 def test_an_unknown_scheme_is_refused_with_the_known_ones() -> None:

@@ -220,7 +220,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "name",
     ),
     ({"state_fields": Lag.state_fields}, "'lag_count'"),
-    ({"state_fields": (Field("lag_x", ("worlds",), "pose", "-", ""),)}, "'bad' 'lag_x'"),
+    ({"state_fields": (Field("lag_x", ("worlds",), "pose", "-", ""),)}, "actuator kind 'bad' 'lag_x'"),
 ]
 
 
@@ -234,6 +234,14 @@ def test_one_error_says_what_a_kind_lacks(known: Register, changes: dict[str, An
     params = {p.name: 1.0 for p in bad.parameters}
     with pytest.raises(ModelError, match=naming(message)):
         simulate(slide(bad, **params))
+
+
+def test_a_wrong_array_is_no_lack_of_memory(known: Register) -> None:
+    array = Field("bare_x", ("worlds", -3), "pose", "-", "")
+    known(type("Bare", (Shove,), {"name": "bare", "kernel": (), "kernel_source": "", "state_fields": (array,)}))
+    with pytest.raises(ModelError, match=naming("actuator kind 'bare' 'bare_x' -3")) as error:
+        simulate(slide("bare", strength=STRENGTH), "numpy")
+    assert "memory" not in str(error.value)
 
 
 def test_without_kernel_text_numpy_runs(known: Register) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 import warnings
@@ -188,6 +189,20 @@ def test_rerun_reports_a_full_disk_as_an_oserror(tmp_path: Path, monkeypatch) ->
         with gpusim.record(pendulum(), tmp_path / "a.rrd", "joint.hinge.position") as recorder:
             monkeypatch.setattr(recorder._writer._stream, "flush", full)
             recorder.flush()
+
+
+@pytest.mark.parametrize("steps", [0, 6])
+def test_rerun_does_not_write_to_a_full_disk(tmp_path: Path, monkeypatch, steps: int) -> None:
+    monkeypatch.setattr(stream, "_MAX_SAMPLES", 4)
+    usage = shutil.disk_usage(tmp_path)
+    sim = pendulum()
+    with pytest.raises(OSError, match=r"No space left.*a\.rrd\.part"):
+        if not steps:
+            monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=1000))
+        with gpusim.record(sim, tmp_path / "a.rrd", "joint.hinge.position"):
+            monkeypatch.setattr("shutil.disk_usage", lambda _: usage._replace(free=1000))
+            sim.step(steps)
+    assert not sim.runtime.samplers
 
 
 # What other readers see.

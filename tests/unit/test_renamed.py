@@ -25,6 +25,7 @@ def test_the_page_lists_each(old: str, new: str) -> None:
     [
         (lambda: gpusim.SolverConfig(epsilon=1e-6), "impulse_tolerance"),  # type: ignore[call-arg]
         (lambda: gpusim.ModelBuilder().add_joint_force(0, most_delay=1.0), "max_delay"),  # type: ignore[call-arg]
+        (lambda: gpusim.ModelBuilder().add_brake(0, 1.0, safe=0.0), "set_command_map"),  # type: ignore[call-arg]
         (lambda: gpusim.control.Diagram(most_rate=3.0), "max_rate"),  # type: ignore[call-arg]
         (lambda: gpusim.importers.load_urdf("<robot/>", package_dirs=[]), "asset_dirs"),  # type: ignore[call-arg]
         (lambda: gpusim.control.Diagram().add("filter", "x", time=1.0), "lowpass"),

@@ -50,7 +50,7 @@ def equal(sim: Simulation, other: Simulation) -> bool:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("options", [{}, {"launch": "staged"}, {"worlds": 9, "launch": "simd"}])
+@pytest.mark.parametrize("options", [{"launch": "fused"}, {"launch": "staged"}, {"worlds": 9, "launch": "simd"}])
 def test_a_long_run_takes_specialized_kernels_with_the_same_bits(
     queue: list[BackgroundBuild], options: dict[str, Any]
 ) -> None:

@@ -463,3 +463,18 @@ def test_the_mjcf_reader_gets_the_model_back(kind):
         assert np.allclose(other.xform.position, spec.xform.position, atol=1e-12)
         assert np.allclose(other.xform.apply(other.com), spec.xform.apply(spec.com), atol=1e-12)
     assert len(read.actuators) == 1
+
+
+def test_labels_with_quotes_and_the_name_of_the_world() -> None:
+    b = ModelBuilder()
+    for label in ("pump's", "world"):
+        body = b.add_body(1.0, (1, 1, 1), label=label)
+        joint = b.add_joint_revolute(-1, body, axis=(0, 1, 0), label=label)
+        b.add_torsion_spring(joint, 10.0, 1.0, label=f"{label}_spring")
+        b.add_joint_force(joint, label=label)
+        b.add_visual(body, "mesh", (np.eye(4, 3), np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]])), label=label)
+        b.add_shape_sphere(body, 0.1)
+    b.exclude_collision_pair(0, 1)
+    again, _ = load_mjcf(to_mjcf(b)[0])
+    assert [body.label for body in again.bodies] == ["pump's", "world_"]
+    assert [joint.label for joint in again.joints] == ["pump's", "world"]

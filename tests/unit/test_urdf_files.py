@@ -301,6 +301,27 @@ def test_xacro_errors(monkeypatch):
         load_urdf(XACRO)
 
 
+@pytest.mark.parametrize(
+    ("expression", "named"),
+    [
+        ("9**9**9", "power"),
+        ("len('a' * 10**9)", "str"),
+        ("len(range(10**12))", "range"),
+        ("factorial(10**8)", "factorial"),
+    ],
+)
+def test_huge_results_in_xacro(expression, named):
+    pytest.importorskip("xacro")
+    with pytest.raises(ModelError, match=naming(f"xacro {named}")):
+        load_urdf(XACRO.replace("${half}", f"${{{expression}}}"))
+
+
+def test_sizes_in_xacro():
+    pytest.importorskip("xacro")
+    value = "${half * 2**3 * len('ab' * 2) / len(range(4)) / 8 + 0 * (1 << 2) * factorial(3)}"
+    assert "elbow" in load_urdf(XACRO.replace("${half}", value.replace("<", "&lt;")))[1].joints
+
+
 def test_merged_links_are_sites_that_carry_models():
     arm = """<robot name="arm"><link name="base"/><link name="wrist"><inertial><mass value="2"/>
     <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link><link name="tool0"/>

@@ -264,7 +264,7 @@ class Played:
         self.player.time = 0.0
 
     def catch_up(self) -> None:
-        """Do nothing, because the player is the recording's only clock."""
+        """Do nothing, because a recording never falls behind the player."""
 
     def poses(self, worlds: Sequence[int], time: float | None) -> Poses:
         """Return the poses at the current time. The player interpolates between two frames."""

@@ -169,6 +169,7 @@ class OilEdge(ActuatorType):
     prefix: ClassVar[str] = "edge"
     references: ClassVar = dict.fromkeys(("circuit", "node_a", "node_b", "node_pilot"), ACTUATOR) | {"kind": AS_IS}
     commands: ClassVar[tuple[str, ...]] = ("opening",)
+    needs: ClassVar[tuple[str, ...]] = ("initial_opening", "initial_poppet")
     parameters: ClassVar[tuple[Parameter, ...]] = (
         CIRCUIT,
         Parameter("kind", "-", "kind of edge", signal=False),

@@ -171,6 +171,7 @@ class HydraulicCylinder(ActuatorType):
     references = LINE_REFERENCES
     picture: ClassVar[str | None] = "barrel_and_rod"
     commands: ClassVar[tuple[str, ...]] = ("command", "brake")
+    needs: ClassVar[tuple[str, ...]] = ("initial_pressure_a", "initial_pressure_b", "stop_restitution")
     nonlinear: ClassVar[bool] = True
     parameters: ClassVar[tuple[Parameter, ...]] = tuple(Parameter(*p) for p in _PARAMETERS)
     variables: ClassVar[tuple[StateVariable, ...]] = (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gpusim.cli.exit_codes import DONE, FAILED, OptionError
+from gpusim.cli.exit_codes import DONE, FAILED, OptionError, exit_code, sentence
 from gpusim.cli.options import RunOptions, check
 from gpusim.cli.summary import joint_failure
 from gpusim.cli.target_files import MODEL
@@ -90,11 +91,38 @@ class CheckResult:
 
 
 def check_target(options: CheckOptions) -> int:
-    """Run the command ``gpusim check``. Return 0 if the check passed, or 1 if it failed.
+    """Run the command ``gpusim check`` for one file. Return 0 if the check passed, or 1 if it failed.
 
     Raises:
         GpusimError: the file cannot be read, or an option is invalid.
     """
+    result = _examine(options)
+    print(_json(_content(result)) if options.json else "\n".join(_lines(result)))
+    return FAILED if result.failures else DONE
+
+
+def check_targets(options: Sequence[CheckOptions]) -> int:
+    """Run the command ``gpusim check`` for several files. Return the highest exit code."""
+    codes, contents = [], []
+    for each in options:
+        try:
+            result = _examine(each)
+        except (GpusimError, OSError) as error:
+            codes.append(exit_code(error))
+            contents.append({"target": each.run.target, "error": sentence(error)})
+            print(f"gpusim: {sentence(error)}", file=sys.stderr)
+            continue
+        codes.append(FAILED if result.failures else DONE)
+        contents.append(_content(result))
+        if not each.json:
+            print("\n".join(_lines(result)), flush=True)
+    if options[0].json:
+        print(_json(contents))
+    return max(codes)
+
+
+def _examine(options: CheckOptions) -> CheckResult:
+    """Check the options, and return the result of :func:`examine`."""
     check(options.run)
     if options.against not in (None, "mujoco"):
         raise OptionError(f"--against {options.against!r} is unknown; give mujoco")
@@ -102,9 +130,7 @@ def check_target(options: CheckOptions) -> int:
         raise OptionError(
             f"--against is for model files, and {options.run.target!r} is not a model file; drop the option"
         )
-    result = examine(options)
-    print(_json(result) if options.json else "\n".join(_lines(result)))
-    return FAILED if result.failures else DONE
+    return examine(options)
 
 
 def examine(options: CheckOptions) -> CheckResult:
@@ -198,8 +224,12 @@ def _compared(found: Comparison) -> list[str]:
     return [*lines, *(f"  {text}" for text in found.failures), *(f"  skipped {text}" for text in found.skipped)]
 
 
-def _json(result: CheckResult) -> str:
-    content = {
+def _json(content: Any) -> str:
+    return json.dumps(finite_json(content), indent=2)
+
+
+def _content(result: CheckResult) -> dict[str, Any]:
+    return {
         "target": result.target,
         "verdict": result.verdict,
         "failures": result.failures,
@@ -208,4 +238,3 @@ def _json(result: CheckResult) -> str:
         "run": dataclasses.asdict(result.run),
         "against": None if result.comparison is None else dataclasses.asdict(result.comparison),
     }
-    return json.dumps(finite_json(content), indent=2)

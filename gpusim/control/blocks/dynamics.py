@@ -286,7 +286,7 @@ class Delay(Block):
     def _capacity(self, period: float) -> int:
         """Return the capacity of the ring buffer in samples."""
         time = self.time if self.max_time is None else self.max_time
-        return (self.samples or 1) if time is None else round(time / period)
+        return (self.samples or 1) if time is None else round(min(time / period, MAX_DELAY + 1.0))
 
     def run(self, c: Context, inputs: dict[str, Wire]) -> dict[str, Wire]:
         """Return the oldest entry of the ring buffer. With ``max_time``, return the entry from ``time`` seconds ago."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from gpusim.errors import ModelError, unknown_name
 from gpusim.importers.mesh_search import Search
+from gpusim.importers.urdf_parts.xacro_expressions import limited_expressions
 
 
 def expand(
@@ -35,7 +36,7 @@ def expand(
     missing: list[str] = []
     arguments = _Arguments({str(key): str(value) for key, value in (mappings or {}).items()})
     try:
-        with _packages_of(search, missing):
+        with _packages_of(search, missing), limited_expressions(xacro):
             document = _processed(xacro, path_or_text, arguments, is_text, search.folder)
     except Exception as error:  # xacro does not catch errors in expressions
         if missing:

@@ -196,9 +196,12 @@ def _is_internal(bodies: Mapping[str, UsdBody], joint: UsdJoint) -> bool:
 
 
 def _combine_masses(bodies: Mapping[str, UsdBody]) -> None:
-    """Add the masses of merged bodies to their hosts, and convert velocities to the new centers of mass."""
+    """Add the mass properties of merged bodies to their hosts, and convert velocities to the new centers of mass."""
+    parts_of: dict[str, list[UsdBody]] = {}
     for body in bodies.values():
-        parts = [other for other in bodies.values() if other.host == body.path]
+        parts_of.setdefault(body.host, []).append(body)
+    for body in bodies.values():
+        parts = parts_of.get(body.path, [])
         if body.host == body.path and len(parts) > 1:
             old, body.mass = body.mass.com, combine(part.mass.moved(homogeneous_matrix(part.offset)) for part in parts)
             body.linear = body.linear + np.cross(body.angular, body.pose.rotate(body.mass.com - old))

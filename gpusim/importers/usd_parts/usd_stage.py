@@ -205,6 +205,8 @@ def open_stage(
     with tempfile.TemporaryDirectory() as scratch:
         if assets:
             for name, content in assets.items():
+                if not isinstance(content, bytes | bytearray):
+                    raise ModelError(f"assets: {name!r} is {type(content).__name__}; give its content as bytes")
                 _inside(Path(scratch), name).write_bytes(content)
             folders.append(scratch)
         context = Ar.DefaultResolverContext(folders)

@@ -25,13 +25,13 @@ class Tree:
     """Spanning tree of the joints.
 
     Attributes:
-        order: paths of all bodies that remain after merging, parents first.
-        carrier: body path -> joint between the body and its parent. Floating roots have no entry.
-        roots: path of a root body -> number of bodies in the tree, including the root.
+        order: paths of all bodies that are not merged into others, parents first, as keys (an ordered set).
+        carrier: dict from a body path to the joint that connects the body to its parent. Floating roots have no entry.
+        roots: dict from the path of a root to the number of bodies in its tree, including the root.
         grounded: the roots that are connected to the world by a joint.
     """
 
-    order: list[str] = field(default_factory=list)
+    order: dict[str, None] = field(default_factory=dict)
     carrier: dict[str, UsdJoint] = field(default_factory=dict)
     roots: dict[str, int] = field(default_factory=dict)
     grounded: set[str] = field(default_factory=set)
@@ -79,20 +79,20 @@ def _ends(joints: Sequence[UsdJoint]) -> dict[str, list[tuple[UsdJoint, str]]]:
 
 
 def _grow(tree: Tree, root: str, ends: Mapping[str, list[tuple[UsdJoint, str]]], bodies: Mapping[str, UsdBody]) -> None:
-    start = len(tree.order)
+    grown = [root]
+    tree.order[root] = None
     for excluded in (False, True):
-        waiting = [root] if not excluded else tree.order[start:]
-        if not excluded:
-            tree.order.append(root)
+        waiting = list(grown)
         while waiting:
             here = waiting.pop(0)
             for joint, other in ends.get(here, ()):
                 free = other != WORLD and other not in tree.order and not bodies[other].kinematic
                 if free and joint.excluded <= excluded and other not in tree.carrier:
                     tree.carrier[other] = joint
-                    tree.order.append(other)
+                    tree.order[other] = None
+                    grown.append(other)
                     waiting.append(other)
-    tree.roots[root] = len(tree.order) - start
+    tree.roots[root] = len(grown)
 
 
 def set_base(

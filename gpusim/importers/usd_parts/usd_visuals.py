@@ -38,13 +38,17 @@ def add_visuals(
     for prim in stage.prims():
         if _is_drawn(stage, prim):
             shown.setdefault(_body_of(prim, bodies), []).append(prim)
+    solid: dict[str, list[str]] = {}
+    for collider in colliders.values():
+        if collider.shapes:
+            solid.setdefault(collider.body, []).append(collider.path)
     for path, prims in shown.items():
         plain = [prim for prim in prims if _is_plain(stage, prim, colliders.get(str(prim.GetPath())), path)]
         for prim in plain:
             color = prim_surface(stage, prim).color
             for index in colliders[str(prim.GetPath())].shapes:
                 builder.shapes[index] = replace(builder.shapes[index], color=color)
-        if len(plain) < len(prims) or _has_hidden(colliders, path, prims):
+        if len(plain) < len(prims) or _has_hidden(solid.get(path, []), prims):
             for prim in prims:
                 # in the world, the viewer draws both shapes and visuals
                 if path != WORLD or prim not in plain:
@@ -83,9 +87,9 @@ def _is_plain(stage: UsdStage, prim: Any, collider: Collider | None, body: str) 
     return prim_surface(stage, prim).look == Look()
 
 
-def _has_hidden(colliders: Mapping[str, Collider], body: str, prims: list[Any]) -> bool:
-    paths = {str(prim.GetPath()) for prim in prims}
-    return any(c.body == body and c.shapes and c.path not in paths for c in colliders.values())
+def _has_hidden(colliders: list[str], prims: list[Any]) -> bool:
+    """Return whether a collider of a body is not drawn. ``colliders``: paths of the colliders with shapes."""
+    return not {str(prim.GetPath()) for prim in prims}.issuperset(colliders)
 
 
 def _add(stage: UsdStage, builder: ModelBuilder, bodies: Mapping[str, UsdBody], owner_path: str, prim: Any) -> None:

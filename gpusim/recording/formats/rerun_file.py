@@ -32,6 +32,8 @@ _MAGIC, _FILE_HEADER, _MESSAGE = b"RRF2", 12, struct.Struct("<QQ")
 _HEADER, _TIME = "/gpusim", "time"
 _STALL = 5.0
 """Writing fails if the file does not grow for this time (s)."""
+_RESERVE = 1 << 20
+"""Minimum free space on the disk (bytes). On a full disk, Rerun's library may wait forever when it closes a file."""
 _ANSWER = 10.0
 """Timeout for a viewer's answer, s."""
 
@@ -58,7 +60,16 @@ class RerunWriter(Writer):
         self._flush()
 
     def _open(self, part: Path | str) -> None:
-        self._stream.save(part)
+        self._check_space(0)
+        try:
+            self._stream.save(part)
+        except RuntimeError as error:
+            raise OSError(errno.EIO, f"Rerun cannot write the file ({error})") from error
+
+    def _check_space(self, size: int) -> None:
+        """Raise an OSError if the disk has no space for ``size`` bytes."""
+        if shutil.disk_usage(self._part.parent).free < size + _RESERVE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _flush(self) -> None:
         before = -1
@@ -76,6 +87,7 @@ class RerunWriter(Writer):
         import rerun as rr
 
         samples = len(block.time)
+        self._check_space(4 * (block.time.nbytes + block.values.nbytes + block.poses.nbytes))
         times = rr.TimeColumn(_TIME, duration=block.time)
         for world in range(len(self._layout.worlds)):
             for name, at in self._layout.slices.items():
@@ -121,6 +133,9 @@ class RerunStream(RerunWriter):
 
     def _open(self, part: Path | str) -> None:
         self._stream.connect_grpc(str(part))
+
+    def _check_space(self, size: int) -> None:
+        """Do nothing, because the stream writes no file."""
 
     def _flush(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Stage solve with the direct solver, which solves all joint rows at once.
+"""The stage ``solve`` with the direct solver, which solves all joint rows at once.
 
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 

@@ -354,9 +354,11 @@ def test_bad_arguments() -> None:
     with pytest.raises(ModelError, match=naming("task 'nowhere:Cart'")):
         cart(task="nowhere:Cart")  # type: ignore[arg-type]
     env = cart()
-    for seed in (-1, 1.5, [1, 2], 2**60):
+    for seed in (-1, 1.5, [1, 2], [[1], [1, 2]], 2**60):
         with pytest.raises(ModelError, match=naming("seed")):
             env.reset(seed=seed)  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match=naming("reset_mask (0,)")):
+        env.reset(options={"reset_mask": [[True], [True, False]]})
     with pytest.raises(ModelError, match=naming("reset_mask (2,)")):
         env.reset(options={"reset_mask": np.ones(2, bool)})
     with pytest.raises(UnknownNameError, match=naming("option 'mask'")):
