@@ -93,7 +93,7 @@ def read_colliders(stage: UsdStage, meshes: str) -> dict[str, Collider]:
 def _report_missing(stage: UsdStage, path: str, body: str, what: str, fix: str = "") -> None:
     """Report a collider that the importer cannot convert.
 
-    The severity is "motion" if the collider contributes to the body's mass.
+    The report has the severity "motion" if the collider contributes to the body's mass, else "contact".
     """
     severity = "contact"
     if body != WORLD:
