@@ -124,7 +124,7 @@ def _fraction(element: str, name: str, value: Any) -> float:
 
 def _checked(pixels: Any) -> Array:
     """Check pixels, and return them as uint8 with 3 or 4 channels."""
-    array = np.zeros(0)
+    array: Array = np.zeros(0)
     with suppress(ValueError):  # rows of several lengths
         array = np.asarray(pixels)
     if array.ndim == 2:
