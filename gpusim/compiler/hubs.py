@@ -31,8 +31,8 @@ def find_hubs(moving: Sequence[set[int]], grounded: Sequence[bool]) -> list[int]
     group, hub_of = _groups(moving), dict[int, int]()
     for body in sorted(count, key=lambda b: (-count[b], b)):
         hub_of.setdefault(group[body], body)
-    # Forces in a group are pairs of action and reaction. Forces that cancel on all other bodies therefore also cancel on
-    # the hub, so pivots without the hub are as regular as with it. Forces of the ground would break this rule.
+    # Forces in a group are pairs of action and reaction. Forces that cancel on all other bodies thus also cancel on the
+    # hub, so pivots without the hub are as regular as with it. Forces of the ground would break this rule.
     on_ground = set().union(*(bodies for bodies, ground in zip(moving, grounded, strict=True) if ground))
     excluded = {group[body] for body in on_ground if hub_of[group[body]] != body}
     return sorted(b for g, b in hub_of.items() if count[b] >= MIN_CONSTRAINTS and g not in excluded)

@@ -163,7 +163,7 @@ _TABLE = (
         "scale_entry",
         "row_items(w, w.blocks())",
         bound="blocks * block",
-        reads="coupled_gamma mass_blocks scale",
+        reads="coupled_gamma jacobian mass_blocks mass_jacobian scale",
         writes="factor_blocks scaled_diagonal",
     ),
     Phase(
