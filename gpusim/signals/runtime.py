@@ -37,16 +37,17 @@ class OneThread:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        lock = threading.Lock()
+        self._acquire, self._release = lock.acquire, lock.release
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
+        if not self._acquire(False):
             raise SimulationError(
                 "Simulation.step: another step of this simulation is running; step it from one thread, or use a lock"
             )
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self._release()
 
 
 class Runtime:
