@@ -28,6 +28,14 @@ def as_slice(indices: Any) -> Any:
     return slice(first, first + count)
 
 
+def as_array(value: Any) -> Array:
+    """Return a value as a NumPy array. Return an empty array for lists of different lengths, which make no array."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return np.zeros(0)
+
+
 def is_on_device(value: Any) -> bool:
     """Return whether an array is on a GPU (CuPy, PyTorch, JAX or any other DLPack array)."""
     device = None if type(value) is np.ndarray else getattr(value, "__dlpack_device__", None)

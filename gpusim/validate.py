@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 import math
+import os
 import re
 from collections.abc import Collection, Iterable, Sequence, Sized
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -157,6 +159,13 @@ def flag(element: str, name: str, value: Any) -> None:
     """Check that a value is True or False."""
     if not isinstance(value, bool | np.bool_):
         raise fail(element, f"{name} = {shown(value)} is neither True nor False", "give one of them")
+
+
+def path(element: str, name: str, value: Any) -> Path:
+    """Return a path that is given as text or as a path object."""
+    if not isinstance(value, str | os.PathLike):
+        raise fail(element, f"{name} = {shown(value)} is not a path", "give text or a Path")
+    return Path(value)
 
 
 def choice(element: str, name: str, value: Any, known: Collection[str]) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,9 +122,7 @@ def load(make: Any, path: str | os.PathLike[str]) -> Any:
 
     The function ``make(label, rate, max_rate)`` makes an empty diagram.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise validate.fail("Diagram.load", f"path = {validate.shown(path)} is not a path", "give text or a Path")
-    file = Path(path)
+    file = validate.path("Diagram.load", "path", path)
     name = f"diagram file {str(file)!r}"
     try:
         text = bounded_text(file)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from gpusim import validate
+from gpusim.arrays import as_array
 from gpusim.typing import Array
 
 LARGEST = 2048
@@ -124,9 +124,7 @@ def _fraction(element: str, name: str, value: Any) -> float:
 
 def _checked(pixels: Any) -> Array:
     """Check pixels, and return them as uint8 with 3 or 4 channels."""
-    array: Array = np.zeros(0)
-    with suppress(ValueError):  # rows of several lengths
-        array = np.asarray(pixels)
+    array = as_array(pixels)
     if array.ndim == 2:
         array = np.repeat(array[:, :, None], 3, axis=2)
     channels = array.shape[-1] if array.ndim else 0

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from gpusim import validate
+from gpusim.arrays import as_array
 from gpusim.control.noise import normal_number, uniform_number
 from gpusim.envs.distributions import Distribution, Scale
 from gpusim.envs.task import Goals, Task
@@ -94,9 +94,7 @@ class Episodes:
         Raises:
             ModelError: a seed is not an integer from 0 to 2^53 - 1, or the number of seeds is wrong.
         """
-        given = np.zeros(0)
-        with suppress(ValueError):  # lists of several lengths
-            given = np.asarray(seed)
+        given = as_array(seed)
         if given.dtype.kind not in "iu" or given.shape not in ((), self.seed.shape):
             worlds_text = f"nor one integer for each of {self.seed.size} worlds"
             rule = f"seed = {validate.shown(seed)} is neither an integer {worlds_text}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import gymnasium
@@ -15,7 +14,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from gpusim import validate
-from gpusim.arrays import on_host
+from gpusim.arrays import as_array, on_host
 from gpusim.description.config import SolverConfig
 from gpusim.envs.checkpoint import read_env, write_env
 from gpusim.envs.episodes import control_steps
@@ -258,9 +257,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return array if self._tensors is None else self._tensors(array)
 
     def _mask(self, mask: Any) -> Array:
-        given = np.zeros(0)
-        with suppress(ValueError):  # lists of several lengths
-            given = np.asarray(on_host(mask))
+        given = as_array(on_host(mask))
         if given.dtype != bool or given.shape != (self.num_envs,):
             rule = f"reset_mask has shape {given.shape} and type {given.dtype}"
             raise validate.fail("reset", rule, f"give bool ({self.num_envs},)")

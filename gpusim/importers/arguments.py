@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
@@ -49,12 +48,7 @@ def _check(loader: str, name: str, value: Any) -> None:
     elif name == "asset_dirs":
         if not isinstance(value, list | tuple):
             raise validate.fail(loader, f"asset_dirs = {validate.shown(value)} is not a list", "give a list of folders")
-        _check_paths(loader, name, value)
+        for folder in value:
+            validate.path(loader, name, folder)
     elif name == "srdf":
-        _check_paths(loader, name, [value])
-
-
-def _check_paths(loader: str, name: str, values: Any) -> None:
-    for value in values:
-        if not isinstance(value, str | os.PathLike):
-            raise validate.fail(loader, f"{name} = {validate.shown(value)} is not a path", "give text or a Path")
+        validate.path(loader, name, value)

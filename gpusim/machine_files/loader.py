@@ -64,9 +64,7 @@ def load_machine(path: str | os.PathLike[str], **values: Any) -> Scene:
     Raises:
         ModelError: the file cannot be read or breaks a rule. The message names the file, and the line if possible.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise validate.fail("load_machine", f"path = {validate.shown(path)} is not a path", "give text or a Path")
-    file = Path(path)
+    file = validate.path("load_machine", "path", path)
     name = f"machine file {str(file)!r}"
     try:
         text = bounded_text(file)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gpusim import validate
 from gpusim.errors import ModelError
 from gpusim.recording.formats.npz_file import NpzWriter
 from gpusim.recording.formats.writer import Reading
@@ -101,9 +101,7 @@ def load_recording(path: str | os.PathLike[str]) -> Recording:
     Raises:
         ModelError: the file is missing, damaged or not a recording, or the library for its format is not installed.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise ModelError(f"load_recording: path = {path!r:.80} is not a path; give text or a Path")
-    file = Path(path)
+    file = validate.path("load_recording", "path", path)
     try:
         return WRITERS.get(suffix_of(file), NpzWriter).read(file)
     except ModelError:
