@@ -56,3 +56,22 @@ def test_pairs_and_points(bodies: int, max_pairs: int | None) -> None:
         several += len(pairs) - len(np.unique(pairs, axis=0))
     assert several > 2
     assert max_pairs is None or theirs["pair_overflow"][0] > 0
+
+
+@pytest.mark.parametrize("depth", [0.02, 0.03, 0.06])
+def test_corners_of_tilted_boxes_on_a_slope(depth: float) -> None:
+    """All lower corners are below the surface. The reference computes its own points, without ``kernel_manifolds``."""
+    x, y = np.meshgrid(np.arange(9.0), np.arange(9.0))
+    b = ModelBuilder()
+    b.add_shape_height_field(-1, 0.05 * (x - 4.0) + 0.02 * (y - 4.0), (1.0, 1.0))
+    for k in range(6):
+        at = np.array([0.7 * k - 1.8, 0.3 * k - 0.9])
+        pose = Transform.from_rpy((*at, at @ [0.05, 0.02] + 0.1 - depth), (0.02, -0.05 + 0.01 * k, 0.0))
+        b.add_shape_box(b.add_body(1.0, (0.01, 0.01, 0.01), xform=pose), (0.1, 0.1, 0.1))
+    model, gaps = b.finalize(), []
+    for backend in ("numpy", "native"):
+        found = Simulation(model, backend=backend).contacts()
+        gaps.append([np.sort(found.gap[found.body_b == body]) for body in range(6)])
+    for mine, theirs in zip(*gaps, strict=True):
+        assert len(mine) == 4 and mine.max() < 0.0
+        np.testing.assert_allclose(theirs, mine, rtol=0.0, atol=1e-9)
