@@ -18,19 +18,19 @@ GPUSIM_FN mask is_round(const real* m) {
            (m[6] == real(0)) & (m[7] == real(0));
 }
 // Compute omega_mid by Newton passes of the midpoint rule, in the axes that the body has at the start of the step.
-GPUSIM_FN void midpoint_passes(const real* inertia, const real* momentum, real half, real* rate) {
-    real slope[9], cross[9];
+template <class T> GPUSIM_FN void midpoint_passes(const T* inertia, const T* momentum, real half, T* rate) {
+    T slope[9], cross[9];
     skew3(momentum, cross);
     for (int k = 0; k < 9; ++k) cross[k] = inertia[k] - half * cross[k];
     inverse33(cross, slope);
     rotate3(slope, momentum, rate);
     for (int pass = 1; pass < MIDPOINT_PASSES; ++pass) {
-        real t[3], first[3], second[3], error[3];
+        T t[3], first[3], second[3], error[3];
         for (int k = 0; k < 3; ++k) t[k] = half * rate[k];
-        const real square = dot3(t, t);
-        const real tangent = real(0.5) + square * (real(1.0 / 24.0) + square * real(1.0 / 240.0));
+        const T square = dot3(t, t);
+        const T tangent = real(0.5) + square * (real(1.0 / 24.0) + square * real(1.0 / 240.0));
         for (int k = 0; k < 3; ++k) t[k] = tangent * t[k];
-        const real factor = real(2) / (real(1) + tangent * tangent * square);
+        const T factor = real(2) / (real(1) + tangent * tangent * square);
         cross3(t, momentum, first);
         cross3(t, first, second);
         rotate3(inertia, rate, error);
@@ -75,7 +75,7 @@ GPUSIM_FN real rotation_angle_of(const World& w, int b) {
 }
 
 // Compute omega_mid of body b, and its rotation operators E (first 9 numbers) and T (last 9 numbers).
-GPUSIM_PHASE void bend_body(const World& w, int b) {
+GPUSIM_FN void bend_one(const World& w, int b) {
     // A CPU computes the operators in place, and a GPU in registers.
     real *middle = w.midpoint() + 3 * b, *out = w.rotation_terms() + 18 * b, copy[18], *operator_e = PAIRED ? copy : out;
     real* operator_t = operator_e + 9;
@@ -107,6 +107,73 @@ GPUSIM_PHASE void bend_body(const World& w, int b) {
     for (int k = 0; k < 3; ++k) middle[k] = choose(is_at_rest, omega[k], middle[k]);
 }
 
+#if VECTOR_BODIES
+// Do the same for eight bodies at once. Return false if a body rotates too far for the power series.
+GPUSIM_FN bool bend_eight(const World& w, int first) {
+    typedef BodyVector V;
+    const real h = real(w.h);
+    V inertia[9], rotation[9], omega[3], momentum[3], middle[3], skew[9], square[9], correction[9], sine, cosine;
+    bool rests[VECTOR_BODIES], straight[VECTOR_BODIES], bends = false;
+    for (int l = 0; l < VECTOR_BODIES; ++l) {
+        const int b = min_(first + l, w.bodies() - 1);
+        const real* rate = w.twist() + 6 * b + 3;
+        const real angle = w.rotation_angle()[b] = h * norm3(rate);
+        rests[l] = rate[0] == real(0) && rate[1] == real(0) && rate[2] == real(0);
+        straight[l] = is_round(w.inertia() + 9 * b) || is_slow(angle);
+        bends |= !straight[l];
+        for (int k = 0; k < 9; ++k) {
+            inertia[k].v[l] = w.inertia()[9 * b + k];
+            rotation[k].v[l] = real(w.rotation()[9 * b + k]);
+        }
+        for (int k = 0; k < 3; ++k) omega[k].v[l] = rate[k];
+    }
+    if (bends) {
+        rotate_back3(rotation, omega, middle);
+        rotate3(inertia, middle, momentum);
+        midpoint_passes(inertia, momentum, real(0.5 * w.h), middle);
+        rotate3(rotation, middle, middle);
+    }
+    for (int l = 0; l < VECTOR_BODIES; ++l)
+        for (int k = 0; straight[l] && k < 3; ++k) middle[k].v[l] = omega[k].v[l];
+    V theta[3], rest[3];
+    for (int k = 0; k < 3; ++k) {
+        theta[k] = h * middle[k];
+        rest[k] = theta[k] - h * omega[k];
+    }
+    skew3(theta, skew);
+    skew_square3(theta, square);
+    skew3(rest, correction);
+    const V angle_square = dot3(theta, theta);
+    for (int l = 0; l < VECTOR_BODIES; ++l)
+        if (angle_square.v[l] > real(SERIES_BELOW)) return false;
+    small_rotation_factors(angle_square, &sine, &cosine);
+    for (int k = 0; k < 9; ++k) {
+        const V bend = sine * skew[k] + cosine * square[k];
+        skew[k] = skew[k] + bend;
+        correction[k] = bend + correction[k];
+    }
+    for (int l = 0; l < VECTOR_BODIES && first + l < w.bodies(); ++l) {
+        real* out = w.rotation_terms() + 18 * (first + l);
+        for (int k = 0; k < 9; ++k) {
+            out[k] = rests[l] ? real(0) : skew[k].v[l];
+            out[9 + k] = rests[l] ? real(0) : correction[k].v[l];
+        }
+        for (int k = 0; k < 3; ++k) w.midpoint()[3 * (first + l) + k] = middle[k].v[l];
+    }
+    return true;
+}
+// Item: one body, or eight bodies on a CPU.
+GPUSIM_FN int bend_items(const World& w) { return (w.bodies() + VECTOR_BODIES - 1) / VECTOR_BODIES; }
+GPUSIM_PHASE void bend_body(const World& w, int item) {
+    const int first = VECTOR_BODIES * item, end = min_(first + VECTOR_BODIES, w.bodies());
+    if (end - first > 2 && !w.rotors() && bend_eight(w, first)) return;
+    for (int b = first; b < end; ++b) bend_one(w, b);
+}
+#else
+GPUSIM_FN int bend_items(const World& w) { return w.bodies(); }
+GPUSIM_PHASE void bend_body(const World& w, int b) { bend_one(w, b); }
+#endif
+
 // Compute the change of the separation in a dot element over the step, and this change minus h J v.
 GPUSIM_FN void dot_change(const World& w, int e, const real* keep, real* change, real* nonlinear) {
     const int a = w.dot_body_a()[e], b = w.dot_body_b()[e];
@@ -131,14 +198,12 @@ GPUSIM_FN void dot_bias_vector(const World& w, int e, const real* sep, const rea
     for (int k = 0; k < 3; ++k) bias_vector[k] = (bias_vector[k] + nonlinear[k]) + of_u[k];
 }
 
-// Compute a vector of a body after the step, in the world frame.
+// Compute a vector of a body after the step, in the world frame: (1 + E) R v.
 template <class V> GPUSIM_FN void rotated_after(const World& w, int body, const V* vector, double* out) {
-    double rotation_vector[3], spin[4], matrix[9], both[9];
-    for (int k = 0; k < 3; ++k) rotation_vector[k] = w.h * double(w.midpoint()[3 * body + k]);
-    quaternion_from_rotation_vector(rotation_vector, spin);
-    matrix_from_quaternion(spin, matrix);
-    product33(matrix, w.rotation() + 9 * body, both);
-    rotate3(both, vector, out);
+    double change[3];
+    rotate3(w.rotation() + 9 * body, vector, out);
+    rotate3(w.rotation_terms() + 18 * body, out, change);
+    for (int k = 0; k < 3; ++k) out[k] += change[k];
 }
 GPUSIM_FN real total_rotation_bias(const World& w, int e, const real* u) {
     const int ends[2] = {w.spin_body_a()[e], w.spin_body_b()[e]};
@@ -233,7 +298,7 @@ GPUSIM_FN real wrapped_bias(const World& w, int e, const real* keep) {
 }
 #endif
 
-// With the direct solver, swept joints keep the bias of the kicked velocities.
+// With the direct solver, swept joints keep the bias of the predicted velocities.
 GPUSIM_FN bool keeps_bias(const World& w, int row) {
 #if GPUSIM_SWEPT
     return is_swept_row(w, row) && *w.since_factor() > 0;

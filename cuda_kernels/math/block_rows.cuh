@@ -6,6 +6,7 @@
 // An item of a phase is a whole block on a CPU, and one row on a GPU.
 #if GPUSIM_GPU || defined(GPUSIM_TEAM) || defined(GPUSIM_PLAIN)
 #define WHOLE_BLOCKS 0
+#define VECTOR_BODIES 0
 #else
 #define WHOLE_BLOCKS 1
 #include <type_traits>
@@ -179,6 +180,20 @@ template <class T> struct Three {
     MEMBER Three operator+(Three o) const { return {a + o.a}; }
     MEMBER Three operator-(Three o) const { return {a - o.a}; }
     MEMBER Three operator*(T x) const { return {a * x}; }
+};
+// One number of each of eight bodies.
+#define VECTOR_BODIES 8
+struct BodyVector {
+    typedef real Values __attribute__((vector_size(VECTOR_BODIES * sizeof(real))));
+    Values v;
+    BodyVector() = default;
+    MEMBER BodyVector(Values values) : v(values) {}
+    MEMBER BodyVector(real x) : v(Values{} + x) {}
+    MEMBER BodyVector operator-() const { return BodyVector(-v); }
+    friend MEMBER BodyVector operator+(BodyVector a, BodyVector b) { return BodyVector(a.v + b.v); }
+    friend MEMBER BodyVector operator-(BodyVector a, BodyVector b) { return BodyVector(a.v - b.v); }
+    friend MEMBER BodyVector operator*(BodyVector a, BodyVector b) { return BodyVector(a.v * b.v); }
+    friend MEMBER BodyVector operator/(BodyVector a, BodyVector b) { return BodyVector(a.v / b.v); }
 };
 #endif
 

@@ -109,10 +109,13 @@ GPUSIM_FN void rotation_vector_from_quaternion(const double* q, double* out) {
     out[0] = factor * v[0]; out[1] = factor * v[1]; out[2] = factor * v[2];
 }
 // sin(x)/x - 1 and (1 - cos(x))/x^2 as functions of x squared, without cancellation for small x.
-GPUSIM_FN void rotation_factors(real s, real* sine, real* cosine) {
-    const mask far = s > real(SERIES_BELOW);
+template <class T> GPUSIM_FN void small_rotation_factors(T s, T* sine, T* cosine) {
     *sine = s * (real(-1.0 / 6.0) + s * (real(1.0 / 120.0) - s * (real(1.0 / 5040.0) - s * real(1.0 / 362880.0))));
     *cosine = real(0.5) - s * (real(1.0 / 24.0) - s * (real(1.0 / 720.0) - s * real(1.0 / 40320.0)));
+}
+GPUSIM_FN void rotation_factors(real s, real* sine, real* cosine) {
+    const mask far = s > real(SERIES_BELOW);
+    small_rotation_factors(s, sine, cosine);
     if (!any(far)) return;
     const real x = sqrt_(s), half = det::sin(real(0.5) * x);
     *sine = choose(far, det::sin(x) / x - real(1), *sine);

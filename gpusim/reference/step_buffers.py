@@ -92,6 +92,7 @@ class StepBuffers:
     twist_before: Array
     twist: Array
     twist_kicked: Array
+    twist_predicted: Array
     momentum_kicked: Array
     midpoint: Array
     displacement: Array

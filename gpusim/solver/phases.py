@@ -102,7 +102,13 @@ _TABLE = (
         reads="angular_momentum force inertia_inverse linear_velocity step_last torque",
         writes="momentum_kicked twist twist_kicked",
     ),
-    Phase("bend_body", "bodies", reads="rotation twist", writes="midpoint rotation_terms rotation_angle"),
+    Phase(
+        "bend_body",
+        "bend_items(w)",
+        bound="bodies",
+        reads="rotation twist",
+        writes="midpoint rotation_terms rotation_angle",
+    ),
     Phase(
         "bend_element",
         "element_items(w)",
@@ -141,8 +147,14 @@ _TABLE = (
         writes="gamma mode response target",
     ),
     Phase("find_spin", reads="rotation touching twist", writes="spin_peak spinning"),
-    Phase("predict_row", "rows", reads="impulse kick_before step_last", writes="delta"),
-    Phase("forget_prediction", "bodies * 6", reads="twist_kicked", writes="twist"),
+    Phase(
+        "predict_body",
+        "bodies",
+        reads="angular_momentum inertia_inverse kick_before kick_before_last linear_velocity spinning step_last "
+        "velocity_before velocity_before_last",
+        writes="twist",
+    ),
+    Phase("forget_prediction", "bodies * 6", reads="twist_kicked", writes="midpoint twist"),
     Phase(
         "start_passes",
         reads="spinning",

@@ -93,7 +93,6 @@ SWEEPING = Condition("sweeping", "!*w.done()", each_world=True)
 PASSES_REMAINING = Condition("passes_remaining", "*w.passes_remaining() > 0", each_world=True)
 REFACTOR = Condition("refactor", "*w.refactor() != 0", each_world=True)
 ROTORS = Condition("rotors", "w.rotors()", lambda s: s["rotors"] > 0)
-SPINNING = Condition("spinning", "*w.spinning() != 0", ROTORS.host, True)
 LOOPS = Condition("loops", "w.loop_constraints()", lambda s: s["loop_constraints"] > 0)
 NO_LOOPS = Condition("no_loops", "!w.loop_constraints()", lambda s: not s["loop_constraints"])
 DEPENDENT = Condition("dependent", "w.dependent_constraints()", lambda s: s["dependent_constraints"] > 0)
@@ -120,7 +119,7 @@ PUSHING = Condition("pushing", "*w.pushing() != 0", PAIRS.host, True, PAIRS.buil
 FLAGS = (
     SEARCHING, FOLLOWS, TOUCHING, TO_SWEEP, ARTICULATED, SWEEPING, PASSES_REMAINING, REFACTOR, SOFTENS, SOFTENED,
     FREE_BIAS, CORRECTING, CLOSING, UNCLOSED, REDUNDANT, STRESSED, ADVANCING, UNBENT, RELAXING, PUSHING, CONDENSING,
-    AT_ONCE, UNCONDENSED, SPINNING, SWITCHING,
+    AT_ONCE, UNCONDENSED, SWITCHING,
 )  # fmt: skip
 """Conditions that each world evaluates."""
 
@@ -313,17 +312,11 @@ DIRECT_SOLVE = Routine("direct_solve", (
     If(COUPLED, run("start_coupled")),
     If(ROTORS, run("find_spin")),
     *run("start_passes"),
-    If(ROTORS, (If(SPINNING, (
-        *run("predict_row correct_body"), CURVATURE, *run("forget_prediction hold_bias"),
-    )),)),
+    If(SECOND_ORDER, (*run("predict_body"), CURVATURE, *run("forget_prediction hold_bias"))),
     If(TO_SWEEP, (
         # The compliance of a point depends on its response. For articulated bodies, the response needs the factor.
         If(CONDENSABLE, run("condense_list")),
         If(ARTICULATED, (FACTORIZE, *run("count_path start_paths merge_path solve_path respond_path keep_factor"))),
-        # Start with the bias for the velocities after stage kick. Without joint impulses, a warm start of contacts
-        # would give a foot a large velocity.
-        CURVATURE,
-        *run("hold_bias"),
         If(SWEPT, run("start_contact_sweeps prepare_constraint warm_row warm_body")),
         If(TOUCHING, (WARM_START_CONTACTS,)),
     )),

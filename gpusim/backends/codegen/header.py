@@ -107,6 +107,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "GAIN": direct_solve.GAIN,
         "ROUNDING": direct_solve.ROUNDING[real],
         "SETTLED": direct_solve.SETTLED[real],
+        "SMOOTH": direct_solve.SMOOTH,
+        "SMALL_CHANGE": direct_solve.SMALL_CHANGE,
         "SELF_STRESS": self_stress.SELF_STRESS[real],
         "REGULARIZATION": factor.REGULARIZATION[real],
         "WEAK_PIVOT": factor.WEAK_PIVOT[real],

@@ -256,7 +256,8 @@ def velocity_at(twist: Array, offset: Array) -> Array:
 
 def _middle_bend(w: StepBuffers, m: Manifolds, offset: Array) -> Array:
     """Return the relative velocity changes of contact points due to rotation in the first half of the drift, (n, 3)."""
-    rate_change = np.where(w.topology.dynamic[:, None], midpoint_rate(w, w.twist_kicked) - w.twist_kicked[..., 3:], 0.0)
+    twist = w.twist_predicted
+    rate_change = np.where(w.topology.dynamic[:, None], midpoint_rate(w, twist) - twist[..., 3:], 0.0)
     rate_change = rate_change.astype(w.real)
     moved = cross(rate_change[m.world[:, None], m.body], m.arm + offset[:, None])
     return np.asarray(moved[:, 1] - moved[:, 0])

@@ -16,4 +16,4 @@ def kick(w: StepBuffers) -> None:
     w.momentum_kicked = momentum
     w.twist[..., :3] = velocity
     w.twist[..., 3:] = rotations.matvec(w.inertia_inverse, momentum)
-    w.twist_kicked = w.twist.copy()
+    w.twist_kicked = w.twist_predicted = w.twist.copy()

@@ -3,8 +3,9 @@
     (J v + b) + (gamma + eps A_ii) p = target,   v = v_kicked + M^-1 J^T p
 
 b is the curvature bias. Position limits, friction and force limits use active-set switching (modes.py). The solver
-iterates in *passes*. Each pass solves all rows, and then linearizes the nonlinear laws at the new velocities. After the
-first pass, a *refresh* also recomputes b.
+iterates in *passes*. Each pass solves all rows, and then linearizes the nonlinear laws at the new velocities. The first
+pass uses b at velocities that are extrapolated from the last three velocities. After the first pass, a *refresh* also
+recomputes b.
 
 If later passes diverge, the *guard* restores the solution of the first pass. Near a singular pose of a kinematic loop,
 it restarts the passes with a damped factorization.
@@ -67,8 +68,11 @@ GAIN = 0.5
 # The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because the energy of loose rows
 # is only round-off.
 LOOSE = 1e12
+# The first pass extrapolates the velocity of a body if the velocity changed by less than SMALL_CHANGE of its magnitude
+# in the last step, and if this change differs from the change before by less than SMOOTH of its magnitude.
+SMOOTH, SMALL_CHANGE = 0.5, 0.25
 # The passes end when the error of every row is below SETTLED (m/s).
-SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
+SETTLED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-6}
 
 
 class Rows:
@@ -127,7 +131,7 @@ class Passes:
         self.since = np.zeros(worlds, np.int64)
         self.switches = np.zeros(worlds, np.int64)
         self.refreshes = np.zeros(worlds, np.int64)
-        self.hold_bias = np.zeros(worlds, bool)
+        self.hold_bias = np.full(worlds, w.scheme != "semi_implicit")
         self.load_error = np.zeros(worlds, w.real)
         self.error = np.zeros(worlds, w.real)
         self.energy = np.zeros(worlds)
@@ -281,18 +285,12 @@ def solve(w: StepBuffers) -> None:
     w.condensed_count, w.condensed_fits = contact_newton.condensed_count(w), np.zeros(w.num_worlds, bool)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
-    if w.touch is not None or swept:
-        # Start with the bias of the kicked velocities. Without joint impulses, a warm start of contacts would give a
-        # foot a large velocity.
-        curvature(w)
+    _predict_bias(w)
     if swept:
         colored_solve.warm_start(w)
     if w.touch is not None:
         contact_push.start_contacts(w, colored_solve.follow if swept else None)
-    _predict_bias(w)
     w.direct = System(blocks, response, rows, mode, rows.gamma.copy(), Passes(w))
-    w.direct.passes.hold_bias |= w.spinning
-    w.direct.passes.hold_bias |= swept if w.touch is None else swept | w.touch.touching
     _run_passes(w, w.direct, np.ones(w.num_worlds, bool))
     w.stalled = w.direct.passes.stalled
     _refresh_bias(w, np.zeros(w.num_worlds, bool))
@@ -303,18 +301,41 @@ def solve(w: StepBuffers) -> None:
 
 
 def _predict_bias(w: StepBuffers) -> None:
-    """Predict the curvature bias from the impulses of the last substep, in worlds with fast rotors (rotors.py)."""
+    """Compute the curvature bias at the velocities that the solve probably gives.
+
+    If the acceleration of a body changes slowly, the velocity is extrapolated from the last three velocities.
+    Otherwise, it is the velocity after stage kick, without impulses of joints and contacts.
+    """
     touching = w.touch.touching if w.touch is not None else np.zeros(w.num_worlds, bool)
     w.spinning, angles = rotors.find_spinning(w, touching | w.topology.swept.any())
     measure_spins(w, angles)
-    if not w.spinning.any():
+    if w.scheme == "semi_implicit":
         return
-    state, twist, bias = w.state.arrays, w.twist, w.bias.copy()
-    before = state["kick_before"].astype(w.real)
-    ratio = np.where(before > 0.0, w.kick_time.reshape(-1) / np.where(before > 0.0, before, 1.0), 0.0)
-    w.twist = twist + w.apply_impulse(state["impulse"].astype(w.real) * ratio.astype(w.real)[:, None, None])
+    kicked, w.twist = w.twist, _predicted_twist(w)
     curvature(w)
-    w.twist, w.bias[:] = twist, np.where(w.spinning[:, None], w.bias, bias)
+    w.twist_predicted, w.twist = w.twist, kicked
+
+
+def _predicted_twist(w: StepBuffers) -> Array:
+    state = w.state.arrays
+    v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
+    v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1).astype(np.float64)
+    shape = (*v1.shape[:2], 2, 3)
+    before, last = (state[name][:, None, None, None] for name in ("kick_before", "kick_before_last"))
+    known = (before > 0.0) & (last > 0.0)
+    if w.topology.loops.any():
+        known &= w.spinning[:, None, None, None]  # near singular poses of loops, the prediction would open joints
+    time = np.where(known, w.kick_time.astype(np.float64)[:, :, None, None], 0.0)
+    v1 = v1.reshape(shape)
+    newer = (v1 - v2.reshape(shape)) * (time / np.where(before > 0.0, before, 1.0))
+    change = newer - (v2 - v3).reshape(shape) * (time / np.where(last > 0.0, last, 1.0))
+    square = rotations.dot(newer, newer)
+    smooth = rotations.dot(change, change) < SMOOTH * SMOOTH * square
+    smooth &= square < SMALL_CHANGE * SMALL_CHANGE * rotations.dot(v1, v1)
+    smooth &= w.topology.dynamic[:, None]
+    predicted = (v1 + (newer + change)).astype(w.real)
+    predicted[..., 1, :] = rotations.matvec(w.inertia_inverse, predicted[..., 1, :])
+    return np.where(smooth[..., None], predicted, w.twist.reshape(shape)).reshape(w.twist.shape)
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:
