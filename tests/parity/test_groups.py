@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig
+from gpusim import Model, ModelBuilder, ModelError, Simulation, SolverConfig, Transform
 from gpusim.actuators import PACKAGE_KINDS
 from gpusim.backends.codegen.group_source import group_header
 from gpusim.backends.codegen.simd_source import wide_arrays, wide_phases, wide_text
@@ -186,3 +186,14 @@ def test_wide_text_has_no_plain_numbers() -> None:
     assert {"kick_body", "invert_pivot", "residual_row", "drift_body"} <= wide_phases()
     assert "pair_points" not in wide_arrays()
     assert "group_substep" in group_header(Build(True, True, False), PACKAGE_KINDS)
+
+
+# With one world per vector lane, a body is one number. With one world, eight bodies are one vector.
+def test_bodies_at_rest_and_with_all_spins() -> None:
+    b = ModelBuilder()
+    for k in range(13):
+        inertia = (0.02,) * 3 if k % 4 == 1 else (0.01, 0.02, 0.025)
+        spin = (0.0, 0.0, 0.0) if k % 4 == 2 else (3.0 ** (k - 7), 2.0, -1.0)
+        body = b.add_body(1.0, inertia, xform=Transform((k, 0, 0)), angular_velocity=spin)
+        b.add_joint_ball(-1, body, at=(k, 0, 0))
+    same_bits(b.finalize(), steps=20)

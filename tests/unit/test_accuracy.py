@@ -52,7 +52,7 @@ def run(sim: Simulation, steps: int, piece: int = 50) -> list[str]:
 @pytest.mark.parametrize(("step", "solver"), [(5e-3, "direct"), (1e-3, "colored")])
 @pytest.mark.native
 def test_joints_that_part_are_reported_once(step: float, solver: str) -> None:
-    sim = Simulation(heavy_end(1e4), backend="native", config=SolverConfig(dt=step, joint_solver=solver))
+    sim = Simulation(heavy_end(2e4), backend="native", config=SolverConfig(dt=step, joint_solver=solver))
     reported = run(sim, round(1.0 / step))
     assert len(reported) == 1, reported
     assert "world 0: joint 'link" in reported[0] and " m apart, more than 0.001 m; give SolverConfig(" in reported[0]
@@ -67,7 +67,7 @@ def test_joints_that_part_are_reported_once(step: float, solver: str) -> None:
 
 @pytest.mark.native
 def test_the_number_that_the_warning_gives_serves() -> None:
-    sim = Simulation(heavy_end(1e4), backend="native", config=SolverConfig(dt=5e-3, substeps=4))
+    sim = Simulation(heavy_end(2e4), backend="native", config=SolverConfig(dt=5e-3, substeps=4))
     assert run(sim, 200) == [] and sim.read("sim.joint_drift_peak")[0] < 1e-4
 
 
