@@ -68,41 +68,6 @@ GPUSIM_PHASE void find_spin(const World& w, int) {
 GPUSIM_FN bool is_spinning(const World& w) { return w.rotors() && *w.spinning(); }
 GPUSIM_FN int max_passes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : PASSES; }
 GPUSIM_FN int max_refreshes(const World& w) { return is_spinning(w) ? ROTOR_PASSES : MAX_REFRESHES; }
-#endif
-// Predict the velocities after the solve, for the first curvature bias: extrapolate the last three velocities, unless
-// the acceleration changes a lot. Near singular poses of loops, the prediction would open joints.
-GPUSIM_PHASE void predict_body(const World& w, int b) {
-    if (!w.dynamic()[b]) return;
-    const double before = *w.kick_before(), last = *w.kick_before_last(), time = double(kick_time(w)), none = 0.0;
-    const mask spins = w.rotors() ? *w.spinning() != whole(0) : mask(false);
-    const mask known = (before > none) & (last > none) & (spins | mask(!w.loop_constraints()));
-    const double newer_share = choose(known, time / before, none), older_share = choose(known, time / last, none);
-    for (int part = 0; part < 2; ++part) {
-        const stored* v1 = part == 0 ? w.linear_velocity() + 3 * b : w.angular_momentum() + 3 * b;
-        const stored *v2 = w.velocity_before() + 6 * b + 3 * part, *v3 = w.velocity_before_last() + 6 * b + 3 * part;
-        double last_velocity[3], newer[3], change[3];
-        real predicted[3], *out = w.twist() + 6 * b + 3 * part;
-        for (int k = 0; k < 3; ++k) {
-            last_velocity[k] = double(v1[k]);
-            newer[k] = (last_velocity[k] - double(v2[k])) * newer_share;
-            change[k] = newer[k] - (double(v2[k]) - double(v3[k])) * older_share;
-            predicted[k] = real(last_velocity[k] + (newer[k] + change[k]));
-        }
-        const double square = dot3(newer, newer);
-        const mask smooth = (dot3(change, change) < SMOOTH * SMOOTH * square)
-            & (square < SMALL_CHANGE * SMALL_CHANGE * dot3(last_velocity, last_velocity));
-        if (part == 1) rotate3(w.inertia_inverse() + 9 * b, predicted, predicted);
-        for (int k = 0; k < 3; ++k) out[k] = choose(smooth, predicted[k], out[k]);
-    }
-}
-// Contacts use only the difference between the midpoint rates and the kicked velocities. Keep the difference.
-GPUSIM_PHASE void forget_prediction(const World& w, int i) {
-    const real kicked = w.twist_kicked()[i];
-    const int body = i / 6, k = i % 6 - 3;
-    if (k >= 0) w.midpoint()[3 * body + k] = w.midpoint()[3 * body + k] + (kicked - w.twist()[i]);
-    w.twist()[i] = kicked;
-}
-#if !GPUSIM_WIDE
 GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.unconverged() = 0;
     *w.passes_remaining() = max_passes(w);

@@ -189,6 +189,8 @@ ACTUATE = Stage("actuate", LAWS, reference="joints.actuate.actuate")
 KICK = Stage("kick", run("kick_body"), reference="joints.kick.kick")
 
 CURVATURE = Routine("curvature", (If(SECOND_ORDER, run("bend_body bend_element bend_coupling")),))
+# Compute the curvature bias at predicted velocities.
+PREDICT_BIAS = (*run("predict_body"), CURVATURE, *run("forget_prediction"))
 REFIT = Routine(
     "refit",
     (*run("next_rate"), If(REFITTED, run("relinearize_term sum_law")), If(COUPLED, run("relinearize_coupled_law"))),
@@ -312,7 +314,7 @@ DIRECT_SOLVE = Routine("direct_solve", (
     If(COUPLED, run("start_coupled")),
     If(ROTORS, run("find_spin")),
     *run("start_passes"),
-    If(SECOND_ORDER, (*run("predict_body"), CURVATURE, *run("forget_prediction hold_bias"))),
+    If(SECOND_ORDER, (*PREDICT_BIAS, *run("hold_bias"))),
     If(TO_SWEEP, (
         # The compliance of a point depends on its response. For articulated bodies, the response needs the factor.
         If(CONDENSABLE, run("condense_list")),
@@ -334,7 +336,7 @@ SWEEPS = Routine("sweeps", (Sweeps("iterations", (
     *run("end_sweep"),
 ), condition=SWEEPING),))  # fmt: skip
 COLORED_SOLVE = Routine("colored_solve", (
-    CURVATURE,
+    If(SECOND_ORDER, PREDICT_BIAS),
     *run("prepare_constraint warm_row warm_body"),
     If(TOUCHING, (WARM_START_CONTACTS,)),
     *run("start_sweeps"),

@@ -31,7 +31,17 @@ from gpusim.model.euler_angles import LOCKED
 from gpusim.model.fields import DERIVED_FIELDS, PARAMETER_FIELDS, STATE_FIELDS, WORK_FIELDS, Field, state_fields
 from gpusim.reference import accuracy, limits, rotors
 from gpusim.reference.contacts import seams
-from gpusim.reference.joints import curvature, factor, free_rotation, geometric_stiffness, laws, modes, ropes, wrapping
+from gpusim.reference.joints import (
+    curvature,
+    factor,
+    free_rotation,
+    geometric_stiffness,
+    laws,
+    modes,
+    prediction,
+    ropes,
+    wrapping,
+)
 from gpusim.reference.layout import ROW_GAP
 from gpusim.reference.signals import state_reader as now
 from gpusim.reference.solve import colored_solve, direct_solve, drift, positions, self_stress, soft_rows
@@ -107,8 +117,8 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "GAIN": direct_solve.GAIN,
         "ROUNDING": direct_solve.ROUNDING[real],
         "SETTLED": direct_solve.SETTLED[real],
-        "SMOOTH": direct_solve.SMOOTH,
-        "SMALL_CHANGE": direct_solve.SMALL_CHANGE,
+        "SMOOTH": prediction.SMOOTH,
+        "SMALL_CHANGE": prediction.SMALL_CHANGE,
         "SELF_STRESS": self_stress.SELF_STRESS[real],
         "REGULARIZATION": factor.REGULARIZATION[real],
         "WEAK_PIVOT": factor.WEAK_PIVOT[real],

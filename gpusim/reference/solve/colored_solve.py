@@ -19,9 +19,9 @@ from gpusim.arrays import add_columns
 from gpusim.reference import accuracy
 from gpusim.reference.contacts import contact_push, contact_solve
 from gpusim.reference.joints import actuate
-from gpusim.reference.joints.curvature import curvature
 from gpusim.reference.joints.factor import REGULARIZATION, inverse
 from gpusim.reference.joints.laws import solve_row
+from gpusim.reference.joints.prediction import predict_bias
 from gpusim.reference.solve import soft_rows
 from gpusim.reference.solve.color_batch import AxisStep, ColorBatch, CoupledRows
 from gpusim.reference.solve.drift import move
@@ -38,7 +38,7 @@ MIN_CORRECTION, FULL_CORRECTION_BELOW = 0.2, 1e-3
 
 def solve(w: StepBuffers) -> None:
     """Compute the impulses ``solved``, the velocities ``twist`` and the axis rates ``rate_next``."""
-    curvature(w)
+    predict_bias(w)
     w.active = np.ones((w.num_worlds, 1), bool)
     w.response = np.zeros_like(w.rate)
     w.mode = np.zeros(w.state.arrays["axis_mode"].shape, np.int32)

@@ -28,6 +28,7 @@ from gpusim.reference.joints.curvature import curvature
 from gpusim.reference.joints.factor import REGULARIZATION, diagonal, products
 from gpusim.reference.joints.laws import AT_LOWER, AT_UPPER, CONTACT_BITS, STICK, solve_row
 from gpusim.reference.joints.modes import adjacent_modes, first_move, off_stop, reversal_fractions
+from gpusim.reference.joints.prediction import predict_bias
 from gpusim.reference.solve import colored_solve, contact_direct, self_stress
 from gpusim.reference.solve.drift import momentum_change
 from gpusim.reference.solve.world_factors import factor_worlds
@@ -68,9 +69,6 @@ GAIN = 0.5
 # The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because the energy of loose rows
 # is only round-off.
 LOOSE = 1e12
-# The first pass extrapolates the velocity of a body if the velocity changed by less than SMALL_CHANGE of its magnitude
-# in the last step, and if this change differs from the change before by less than SMOOTH of its magnitude.
-SMOOTH, SMALL_CHANGE = 0.5, 0.25
 # The passes end when the error of every row is below SETTLED (m/s).
 SETTLED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-6}
 
@@ -285,7 +283,8 @@ def solve(w: StepBuffers) -> None:
     w.condensed_count, w.condensed_fits = contact_newton.condensed_count(w), np.zeros(w.num_worlds, bool)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
-    _predict_bias(w)
+    _find_spinning(w)
+    predict_bias(w)
     if swept:
         colored_solve.warm_start(w)
     if w.touch is not None:
@@ -300,42 +299,10 @@ def solve(w: StepBuffers) -> None:
         w.residual_now = np.maximum(w.residual_now, colored_solve.residual(w))
 
 
-def _predict_bias(w: StepBuffers) -> None:
-    """Compute the curvature bias at the velocities that the solve probably gives.
-
-    If the acceleration of a body changes slowly, the velocity is extrapolated from the last three velocities.
-    Otherwise, it is the velocity after stage kick, without impulses of joints and contacts.
-    """
+def _find_spinning(w: StepBuffers) -> None:
     touching = w.touch.touching if w.touch is not None else np.zeros(w.num_worlds, bool)
     w.spinning, angles = rotors.find_spinning(w, touching | w.topology.swept.any())
     measure_spins(w, angles)
-    if w.scheme == "semi_implicit":
-        return
-    kicked, w.twist = w.twist, _predicted_twist(w)
-    curvature(w)
-    w.twist_predicted, w.twist = w.twist, kicked
-
-
-def _predicted_twist(w: StepBuffers) -> Array:
-    state = w.state.arrays
-    v2, v3 = (np.asarray(state[name], np.float64) for name in ("velocity_before", "velocity_before_last"))
-    v1 = np.concatenate([state["linear_velocity"], state["angular_momentum"]], axis=-1).astype(np.float64)
-    shape = (*v1.shape[:2], 2, 3)
-    before, last = (state[name][:, None, None, None] for name in ("kick_before", "kick_before_last"))
-    known = (before > 0.0) & (last > 0.0)
-    if w.topology.loops.any():
-        known &= w.spinning[:, None, None, None]  # near singular poses of loops, the prediction would open joints
-    time = np.where(known, w.kick_time.astype(np.float64)[:, :, None, None], 0.0)
-    v1 = v1.reshape(shape)
-    newer = (v1 - v2.reshape(shape)) * (time / np.where(before > 0.0, before, 1.0))
-    change = newer - (v2 - v3).reshape(shape) * (time / np.where(last > 0.0, last, 1.0))
-    square = rotations.dot(newer, newer)
-    smooth = rotations.dot(change, change) < SMOOTH * SMOOTH * square
-    smooth &= square < SMALL_CHANGE * SMALL_CHANGE * rotations.dot(v1, v1)
-    smooth &= w.topology.dynamic[:, None]
-    predicted = (v1 + (newer + change)).astype(w.real)
-    predicted[..., 1, :] = rotations.matvec(w.inertia_inverse, predicted[..., 1, :])
-    return np.where(smooth[..., None], predicted, w.twist.reshape(shape)).reshape(w.twist.shape)
 
 
 def resume(w: StepBuffers, worlds: Array) -> None:
