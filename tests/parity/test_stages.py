@@ -130,8 +130,8 @@ def test_every_stage(seed: int, solver: str, scheme: str, dtype: str) -> None:
 
 def test_the_reference_takes_its_arrays_from_the_table() -> None:
     own = {
-        "kick_time", "twist_predicted", "rotation_real", "element_jacobian", "active", "factor", "direct", "batches", "law",
-        "circuit",
+        "kick_time", "twist_predicted", "rotation_real", "element_jacobian", "active", "factor", "direct", "batches",
+        "law", "circuit",
     }  # fmt: skip
     table = {field.name for field in WORK_FIELDS}
     assert set(StepBuffers.__annotations__) - table == own
