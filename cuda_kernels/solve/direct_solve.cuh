@@ -135,7 +135,8 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
         *w.guard_action() = GUARD_KEEP;
         *w.first_error() = worst;
     }
-    const bool settled = refreshed && *w.worst_change() <= real(SETTLED);
+    const real limit = w.loop_constraints() ? real(LOOPS_SETTLED) : real(SETTLED);
+    const bool settled = refreshed && *w.worst_change() <= limit;
     if (settled) {
         *w.passes_remaining() = 0;
         *w.bias_fits() = 1;

@@ -24,6 +24,7 @@ def predict_bias(w: StepBuffers) -> None:
         return
     kicked, w.twist = w.twist, _predicted_twist(w)
     curvature(w)
+    w.midpoint = w.midpoint + (kicked - w.twist)[..., 3:]
     w.twist_predicted, w.twist = w.twist, kicked
 
 

@@ -69,8 +69,9 @@ GAIN = 0.5
 # The energy excludes rows with a larger compliance (1/kg), such as sliding friction, because the energy of loose rows
 # is only round-off.
 LOOSE = 1e12
-# The passes end when the error of every row is below SETTLED (m/s).
+# The passes end when the error of every row is below SETTLED (m/s), or below LOOPS_SETTLED in worlds with loops.
 SETTLED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-6}
+LOOPS_SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
 
 
 class Rows:
@@ -147,7 +148,8 @@ class Passes:
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
         self.error = np.where(self.keeps, error, self.error)
-        self.remaining[active & refreshed & (change <= SETTLED[w.real])] = 0
+        settled = LOOPS_SETTLED if w.topology.loops.any() else SETTLED
+        self.remaining[active & refreshed & (change <= settled[w.real])] = 0
         second = active & (self.since == 2) & (error > ROUNDING[w.real])
         far = self.error > FAR_RATIO * self.load_error
         self.restores = second & far & (error > CONTRACTION * self.error)
