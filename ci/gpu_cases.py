@@ -93,7 +93,7 @@ class Builds:
         self.case: Case | None = None
 
     def note(self, variant: Any) -> Any:
-        """Record a requested build, and return a placeholder for its module."""
+        """Record a requested build. Return an object without kernels, because this rehearsal launches none."""
         key = variant.main, tuple(sorted(variant.generated.items())), tuple(sorted(variant.defines.items()))
         self.found.setdefault(key, (variant, []))[1].extend([] if self.case is None else [self.case])
         return SimpleNamespace(get_function=lambda name: SimpleNamespace())
