@@ -179,9 +179,14 @@ GPUSIM_PHASE void scan_pair_rest(const World& w, int part) { scan_rest(w, w.pair
 
 // Return the index of b in the sorted list of shape a, or -1.
 GPUSIM_FN int find_in_list(const int* start, const int* list, int a, int b) {
-    for (int n = start[a]; n < start[a + 1]; ++n)
-        if (list[n] == b) return n;
-    return -1;
+    const int last = start[a + 1];
+    int first = start[a], end = last;
+    while (first < end) {
+        const int middle = (first + end) / 2;
+        if (list[middle] < b) first = middle + 1;
+        else end = middle;
+    }
+    return first < last && list[first] == b ? first : -1;
 }
 GPUSIM_FN bool may_touch(const World& w, int a, int b) {
     const int body_a = w.shape_body()[a], body_b = w.shape_body()[b];
@@ -253,8 +258,8 @@ GPUSIM_SHARED int find_partners(const World& w, int i, Boxes boxes, int* out, in
         for (int n = w.candidate_start()[i]; n < w.candidate_start()[i + 1]; ++n) add_partner(w, p, w.candidate()[n]);
     return p.count;
 }
-// Return the number of large shapes, at most LARGE. In models with many shapes, PARTS threads search the partners of
-// each large shape.
+// Return the number of large shapes, at most LARGE. In models with many shapes, SCAN_PARTS threads search the partners
+// of each large shape.
 GPUSIM_FN int large_shapes(const World& w) {
     if (!w.large_parts()) return 0;
     return min_(w.bucket_start()[w.buckets() + 1] - w.bucket_start()[w.buckets()], LARGE);
@@ -267,11 +272,11 @@ GPUSIM_FN int large_index(const World& w, int i) {
         if (large_shape(w, n) == i) return n;
     return -1;
 }
-GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * PARTS; }
+GPUSIM_FN int large_items(const World& w) { return large_shapes(w) * SCAN_PARTS; }
 // Find the partners of a large shape in one part of the shapes. Return the number of list entries, and write the first
 // ``capacity`` entries.
 GPUSIM_FN int large_partners(const World& w, int item, int* out, int capacity) {
-    const int i = large_shape(w, item / PARTS), size = part_size(w.shapes()), first = item % PARTS * size;
+    const int i = large_shape(w, item / SCAN_PARTS), size = scan_size(w.shapes()), first = item % SCAN_PARTS * size;
     const Boxes boxes = close_boxes(w);
     int count = 0;
     for (int other = max_(i + 1, first); other < min_(w.shapes(), first + size); ++other) {
@@ -289,8 +294,8 @@ GPUSIM_PHASE void count_large(const World& w, int item) {
 }
 GPUSIM_PHASE void list_large(const World& w, int item) {
     if (item >= large_items(w)) return;
-    int slot = w.pair_start()[large_shape(w, item / PARTS)];
-    for (int before = item - item % PARTS; before < item; ++before) slot += w.large_count()[before];
+    int slot = w.pair_start()[large_shape(w, item / SCAN_PARTS)];
+    for (int before = item - item % SCAN_PARTS; before < item; ++before) slot += w.large_count()[before];
     if (slot < w.pairs()) large_partners(w, item, w.pair_shapes() + 2 * slot, w.pairs() - slot);
 }
 // Item: a shape. Find the shapes with higher indices whose wide boxes overlap the wide box of this shape.
@@ -324,7 +329,7 @@ GPUSIM_PHASE void count_pairs(const World& w, int i) {
     const int large = i < w.touchable() ? large_index(w, i) : -1;
     int count = 0;
     if (large >= 0)
-        for (int part = 0; part < PARTS; ++part) count += w.large_count()[large * PARTS + part];
+        for (int part = 0; part < SCAN_PARTS; ++part) count += w.large_count()[large * SCAN_PARTS + part];
     else if (i < w.touchable()) count = close_partners(w, i, static_cast<int*>(nullptr), 0);
     w.pair_start()[i] = count;
 }
