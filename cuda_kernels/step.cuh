@@ -46,6 +46,7 @@ GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) {
         const int m = articulated_member(w, n);
+        if (solved_by_newton(w, n)) continue;
         RUN(sum_items(w, n), sum_path(w, n, i));
         RUN(1, sweep_articulated(w, m, n));
         RUN(update_items(w, n), update_path(w, n, i));
@@ -64,33 +65,41 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
 }
-// Solve the contacts of a world with few manifolds by Newton's method.
-GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
-    const int size = condensed_size(w);
+// Solve the contacts of each island by Newton's method.
+GPUSIM_PHASE void solve_island(const World& w, int number) {
+    const Island e = island_at(w, number);
+    const int first = w.island_slot()[number], end = w.island_slot()[number + 1];
     GPUSIM_ROLLED
-    for (int n = 0; n < size; ++n) {
-        if (has_path(w, n)) RUN(sum_items(w, n), sum_path(w, n, i));
-        RUN(1, start_condensed(w, condensed_member(w, n), n));
+    for (int n = first; n < end; ++n) {
+        const int path = path_of(w, n);
+        if (path >= 0) RUN(sum_items(w, path), sum_path(w, path, i));
+        RUN(1, start_condensed(w, e, n));
     }
-    RUN(1, start_newton(w));
+    RUN(1, start_newton(w, e));
     GPUSIM_ROLLED
     while (*w.newton_remaining() > 0) {
-        RUN(1, list_unknowns(w));
+        RUN(1, list_unknowns(w, e));
         const int unknowns = *w.newton_unknowns();
-        RUN(unknowns, set_equation(w, i));
+        RUN(unknowns, set_equation(w, e, i));
         GPUSIM_ROLLED
         for (int k = 0; k < unknowns; ++k) RUN(unknowns - k - 1, eliminate_number(w, k, k + 1 + i));
         GPUSIM_ROLLED
-        for (int k = unknowns; k-- > 0;) RUN(k + 1, substitute_number(w, k, i));
-        RUN(condensed_items(w), move_numbers(w, i));
-        RUN(1, search_step(w));
+        for (int k = unknowns; k-- > 0;) RUN(k + 1, substitute_number(w, e, k, i));
+        RUN(condensed_items(e), move_numbers(w, e, i));
+        RUN(1, search_step(w, e));
     }
-    if (*w.condensed_failed()) return;
+    if (w.island_failed()[number]) return;
     GPUSIM_ROLLED
-    for (int n = 0; n < size; ++n) {
-        RUN(1, store_condensed(w, condensed_member(w, n), n));
-        if (has_path(w, n)) RUN(update_items(w, n), update_path(w, n, i));
+    for (int n = first; n < end; ++n) {
+        const int path = path_of(w, n);
+        RUN(1, store_condensed(w, n));
+        if (path >= 0) RUN(update_items(w, path), update_path(w, path, i));
     }
+}
+GPUSIM_PHASE void solve_condensed_contacts(const World& w) {
+    GPUSIM_ROLLED
+    for (int number = 0; number < *w.island_count(); ++number) solve_island(w, number);
+    RUN(1, end_newton(w));
 }
 #endif
 #include "order.cuh"

@@ -19,6 +19,13 @@ GRID_SHAPES = 65
 _BALL, _FLOOR = 0.1, -50.0
 
 
+def walkers() -> ModelBuilder:
+    """Return two robots. Shapes of the second robot touch both grounds."""
+    b = robot(ball=False)
+    b.add_builder(robot(ball=False), Transform((1.0, 0.0, 0.0)), label_prefix="second_")
+    return b
+
+
 def machine(name: str) -> ModelBuilder:
     """Return a scene's machine."""
     b = load_scene(name).builder
@@ -127,9 +134,10 @@ class Run:
 FLOAT64 = (("fused", "direct", "float64"), ("staged", "colored", "float32"))
 MODELS = {
     "robot": Run(robot, 5e-3, 6),
-    # Only the feet touch the ground. Newton's method solves the contacts, with one block per world in both launches.
+    # Only the feet touch the ground. Newton's method solves the contacts of two islands, with one block per world in both
+    # launches.
     "walker": Run(
-        lambda: robot(ball=False),
+        walkers,
         5e-3,
         6,
         sets_flags=("condensed_fits",),

@@ -3,7 +3,7 @@
 // M^-1 C^T - W^T E^-1 W) F gives the velocities that unit impulses cause (Delassus matrix). If Newton's method fails,
 // the solver uses sweeps.
 #pragma once
-#include "../solve/contact_direct.cuh"
+#include "contact_islands.cuh"
 
 // Rows of condensed_vector. Each row has one value per number.
 enum {
@@ -28,14 +28,15 @@ enum { AT_KIND, AT_NORMAL, AT_NORMAL_END, AT_STATE, AT_UNKNOWN, AT_COLUMN };
 enum { KIND_NORMAL, KIND_FIRST, KIND_SECOND, KIND_SPIN };
 enum { STATE_RELEASED, STATE_HELD, STATE_SLIDING };
 
-GPUSIM_FN real* vector_at(const World& w, int row) { return w.condensed_vector() + row * w.condensed_numbers(); }
-GPUSIM_FN int* index_at(const World& w, int row) { return w.condensed_index() + row * w.condensed_numbers(); }
+GPUSIM_FN real* vector_at(const World& w, int row) { return w.condensed_vector() + row * w.condensed_total(); }
+GPUSIM_FN int* index_at(const World& w, int row) { return w.condensed_index() + row * w.condensed_total(); }
+// Return a column of R. Entry k of the column belongs to number ``first`` + k, because R is zero between islands.
 GPUSIM_FN real* column_at(const World& w, int number) { return w.condensed_response() + number * w.condensed_numbers(); }
 // Row of Newton's equations, with the right-hand side at the end, and row of R. On a GPU, the entries of a column are
 // adjacent in memory.
 #if WHOLE_BLOCKS
 GPUSIM_FN real* equation_at(const World& w, int row) { return w.condensed_row() + row * (w.condensed_numbers() + 8); }
-GPUSIM_FN const real* responses_at(const World& w, int number) { return column_at(w, number); }
+GPUSIM_FN const real* responses_at(const World& w, Island, int number) { return column_at(w, number); }
 #else
 template <class T> struct SpreadRow {
     T* first;
@@ -43,48 +44,14 @@ template <class T> struct SpreadRow {
     MEMBER T& operator[](int k) const { return first[k * step]; }
 };
 GPUSIM_FN SpreadRow<real> equation_at(const World& w, int row) { return {w.condensed_row() + row, w.condensed_numbers()}; }
-GPUSIM_FN SpreadRow<const real> responses_at(const World& w, int number) {
-    return {w.condensed_response() + number, w.condensed_numbers()};
+GPUSIM_FN SpreadRow<const real> responses_at(const World& w, Island e, int number) {
+    return {column_at(w, e.first) + (number - e.first), w.condensed_numbers()};
 }
 #endif
 
-// Return the number of impulses of a manifold. If the law is not Coulomb's law, return a number above the capacity.
-GPUSIM_FN int contact_numbers(const World& w, ReadLane r) {
-    if (r[AT_LAW] != real(LAW_COULOMB)) return w.condensed_numbers() + 1;
-    return 3 * int(r[AT_COUNT]) + (r[AT_SPINNING] > real(0)) + 2 * (r[AT_ROLLING] > real(0));
-}
-// Return the number of manifolds to solve. Articulated manifolds come first.
-GPUSIM_FN int condensed_size(const World& w) { return *w.condensed_count() ? *w.touching() : 0; }
-GPUSIM_FN bool has_path(const World& w, int n) { return n < articulated_size(w); }
-GPUSIM_FN int condensed_member(const World& w, int n) { return w.condensed_member()[n]; }
-GPUSIM_FN void list_condensed(const World& w) {
-    int n = 0;
-    for (int i = 0; i < articulated_size(w); ++i) w.condensed_member()[n++] = articulated_member(w, i);
-    for (int list = 0; list < w.max_colors(); ++list)
-        for (int i = 0; i < list_size(w, list); ++i) w.condensed_member()[n++] = list_member(w, list, i);
-}
-// Find the first number of each manifold. The count is 0 if the capacity is too small, or if some manifolds have no
-// color.
-GPUSIM_PHASE void condense_list(const World& w, int) {
-    const int size = *w.touching();
-    int end = 0;
-    bool fits = articulated_size(w) > 0 && size < w.condensed_slots() && !overflow_size(w);
-    if (fits) list_condensed(w);
-    for (int n = 0; n < size && fits; ++n) {
-        w.condensed_start()[n] = end;
-        end += contact_numbers(w, read_record(w, condensed_member(w, n)));
-        fits = end <= w.condensed_numbers();
-    }
-    if (fits) w.condensed_start()[size] = end;
-    *w.condensed_count() = fits ? end : 0;
-    *w.condensed_fits() = *w.condensed_failed() = 0;
-}
-// Mark R as invalid, because R depends on the factor.
-GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }
-GPUSIM_FN bool condenses(const World& w) { return !*w.done() && *w.condensed_count() > 0 && !*w.condensed_failed(); }
 // Return whether Newton's method starts without a sweep: R is valid, or a point is new or slides.
 GPUSIM_FN bool condenses_at_once(const World& w) {
-    if (*w.condensed_count() == 0) return false;
+    if (*w.island_count() == 0) return false;
     if (*w.condensed_fits()) return true;
     for (int n = 0; n < condensed_size(w); ++n) {
         const ReadLane r = read_record(w, condensed_member(w, n));
@@ -178,7 +145,7 @@ template <class V> GPUSIM_FN void subtract_pivot_six(const real* to, int columns
     }
 }
 #endif
-// Add the effect of the joints: the sum over the pivots that are in both paths.
+// Add the effect of the joints: the sum over the pivots that are in both paths (indices of articulated manifolds).
 GPUSIM_FN void subtract_common_path(const World& w, int from, int to, real* out) {
     const int block = w.block(), rows = w.path_columns()[to], columns = w.path_columns()[from];
     const int ends[2] = {w.path_count()[from], w.path_count()[to]};
@@ -198,12 +165,13 @@ GPUSIM_FN void subtract_common_path(const World& w, int from, int to, real* out)
         k += b <= a;
     }
 }
-// Item: an ordered pair of manifolds. R is symmetric, so the kernel skips (j, i) if it computes (i, j).
-GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * condensed_size(w); }
+// Item: an ordered pair of manifolds of an island. R is symmetric, so the kernel skips (j, i) if it computes (i, j).
+GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * *w.island_largest(); }
 // Return the number of columns of a manifold. A point without torques has three columns.
-GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[n] : 6; }
+GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[path_of(w, n)] : 6; }
 GPUSIM_PHASE void condense_pair(const World& w, int item) {
-    const int size = condensed_size(w), from = item / size, to = item % size;
+    const int largest = *w.island_largest(), from = item / largest, start = w.island_slot()[w.condensed_island()[from]];
+    const int to = start + item % largest, first = w.condensed_start()[start];
     if (to > from) return;
     const ReadLane source = read_record(w, condensed_member(w, from)), target = read_record(w, condensed_member(w, to));
     const int columns = columns_of(w, from), rows = columns_of(w, to);
@@ -211,7 +179,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
     for (int k = 0; k < 6 * columns; ++k) out[k] = from == to ? source[AT_RESPONSE + 6 * (k % 6) + k / 6] : real(0);
     if (from != to) {
         shared_response(w, source, target, columns, out);
-        if (has_path(w, from) && has_path(w, to)) subtract_common_path(w, from, to, out);
+        if (has_path(w, from) && has_path(w, to)) subtract_common_path(w, path_of(w, from), path_of(w, to), out);
     }
     for (int j = w.condensed_start()[from]; j < w.condensed_start()[from + 1]; ++j) {
         const real* push = w.condensed_wrench() + 6 * j;
@@ -224,7 +192,7 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
             const real* wrench = w.condensed_wrench() + 6 * i;
             real sum = wrench[0] * moved[0];
             for (int k = 1; k < rows; ++k) sum += wrench[k] * moved[k];
-            column_at(w, j)[i] = column_at(w, i)[j] = sum;
+            column_at(w, j)[i - first] = column_at(w, i)[j - first] = sum;
         }
     }
 }
@@ -241,18 +209,19 @@ GPUSIM_FN void start_number(const World& w, int number, real impulse, real veloc
     vector_at(w, AT_CONSTANT_LIMIT)[number] = constant_limit;
 }
 // Set the numbers of the n-th manifold. For a manifold with a path, sum_path must run before.
-GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
-    const Lane r = record(w, m);
+GPUSIM_PHASE void start_condensed(const World& w, Island e, int n) {
+    const Lane r = record(w, condensed_member(w, n));
     const real none = real(0);
+    const auto response = [&](int number) { return column_at(w, number)[number - e.first]; };
     real twist[6];
     relative_twist(r, w.twist(), twist);
-    if (has_path(w, n)) add_path_twist(w, n, twist);
+    if (has_path(w, n)) add_path_twist(w, path_of(w, n), twist);
     int at = w.condensed_start()[n];
     const auto velocity = [&](int number) { return dot6(w.condensed_wrench() + 6 * number, twist); };
     for (int k = 0; k < int(r[AT_COUNT]); ++k, at += 3) {
         const Lane p = point_record(r, k);
         real floor[2] = {};
-        for (int d = 0; d < 2 && has_path(w, n); ++d) floor[d] = w.point_floor()[2 * (4 * n + k) + d];
+        for (int d = 0; d < 2 && has_path(w, n); ++d) floor[d] = w.point_floor()[2 * (4 * path_of(w, n) + k) + d];
         const real tangent_scale = real(1) / max_(real(p[AT_MASS + 3]), real(p[AT_MASS + 5]));
         const real friction = r[AT_FRICTION];
         start_number(w, at, p[AT_IMPULSE], velocity(at) + p[AT_BIAS], floor[0] + p[AT_GAMMA], p[AT_INVERSE_MASS], none, none);
@@ -261,11 +230,11 @@ GPUSIM_PHASE void start_condensed(const World& w, int m, int n) {
                          friction * p[AT_INVERSE_MASS + 2], friction * p[AT_PUSHED]);
     }
     if (r[AT_SPINNING] > real(0)) {
-        start_number(w, at, r[AT_TORQUE], velocity(at), none, real(1) / column_at(w, at)[at], r[AT_SPINNING], none);
+        start_number(w, at, r[AT_TORQUE], velocity(at), none, real(1) / response(at), r[AT_SPINNING], none);
         ++at;
     }
     if (!(r[AT_ROLLING] > real(0))) return;
-    const real torque_scale = real(1) / max_(column_at(w, at)[at], column_at(w, at + 1)[at + 1]);
+    const real torque_scale = real(1) / max_(response(at), response(at + 1));
     for (int d = 1; d < 3; ++d, ++at)
         start_number(w, at, r[AT_TORQUE + d], velocity(at), none, torque_scale, r[AT_ROLLING], none);
 }
@@ -292,26 +261,26 @@ GPUSIM_FN Projection project(const World& w, int number, const real* impulse, co
     return {STATE_SLIDING, width, now - limit * along, other - limit * other_along, along, other_along,
             limit * inverse_size};
 }
-GPUSIM_FN real residual_square(const World& w, const real* impulse, const real* velocity) {
+GPUSIM_FN real residual_square(const World& w, Island e, const real* impulse, const real* velocity) {
     real sum = real(0);
-    for (int at = 0; at < *w.condensed_count();) {
+    for (int at = e.first; at < e.end;) {
         const Projection p = project(w, at, impulse, velocity);
         sum += p.residual * p.residual + p.other_residual * p.other_residual;
         at += p.width;
     }
     return sum;
 }
-GPUSIM_FN real condensed_load(const World& w, const real* impulse) {
+GPUSIM_FN real condensed_load(const World& w, Island e, const real* impulse) {
     real load = real(0);
-    for (int at = 0; at < *w.condensed_count(); ++at)
+    for (int at = e.first; at < e.end; ++at)
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, impulse[at]);
     return load;
 }
 // List the unknowns of Newton's equations: all numbers, except zeros that do not change.
-GPUSIM_FN void list_unknowns(const World& w) {
+GPUSIM_FN void list_unknowns(const World& w, Island e) {
     const real* now = vector_at(w, AT_NOW);
     int unknowns = 0;
-    for (int at = 0; at < *w.condensed_count();) {
+    for (int at = e.first; at < e.end;) {
         const Projection p = project(w, at, now, vector_at(w, AT_VELOCITY));
         const bool idle = p.state == STATE_RELEASED && now[at] == real(0) && (p.width == 1 || now[at + 1] == real(0));
         for (int d = 0; d < p.width; ++d, ++at) {
@@ -321,54 +290,69 @@ GPUSIM_FN void list_unknowns(const World& w) {
             vector_at(w, AT_STEP)[at] = real(0);
             index_at(w, AT_STATE)[at] = p.state;
             index_at(w, AT_COLUMN)[at] = idle ? -1 : unknowns;
-            if (!idle) index_at(w, AT_UNKNOWN)[unknowns++] = at;
+            if (!idle) index_at(w, AT_UNKNOWN)[e.first + unknowns++] = at;
         }
     }
     *w.newton_unknowns() = unknowns;
 }
 // Return the maximum of |change - from|, as a velocity.
-GPUSIM_FN real max_velocity(const World& w, const real* change, const real* from) {
+GPUSIM_FN real max_velocity(const World& w, Island e, const real* change, const real* from) {
     real maximum = real(0);
-    for (int at = 0; at < *w.condensed_count(); ++at)
+    for (int at = e.first; at < e.end; ++at)
         maximum = max_(maximum, abs_(change[at] - (from ? from[at] : real(0))) / vector_at(w, AT_SCALE)[at]);
     return maximum;
 }
-GPUSIM_FN bool jams(const World& w) {
-    return max_velocity(w, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
+GPUSIM_FN bool jams(const World& w, Island e) {
+    return max_velocity(w, e, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
 }
 // Decide whether the iterations end with a solution, end with a failure, or continue. If the step did not reduce the
 // error, increase the damping. ``before`` is newton_square before the step.
-GPUSIM_FN void judge_newton(const World& w, bool moved, real before) {
-    const real load = condensed_load(w, vector_at(w, AT_NOW)), square = *w.newton_square();
+GPUSIM_FN void judge_newton(const World& w, Island e, bool moved, real before) {
+    const real load = condensed_load(w, e, vector_at(w, AT_NOW)), square = *w.newton_square();
     const real tolerance = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance()));
     const real coarse_tolerance = real(CONVERGED) * load;
     if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
     bool stalls = *w.newton_damping() > real(NEWTON_MAX_DAMPING) || *w.newton_remaining() == 1;
     const bool slow = stalls || square > real(NEWTON_SLOW) * before;
     bool ends = square <= tolerance * tolerance || (slow && square <= coarse_tolerance * coarse_tolerance);
-    if (ends && jams(w)) {
+    if (ends && jams(w, e)) {
         ends = false;
         stalls = true;
     }
     *w.newton_remaining() = ends || stalls ? 0 : *w.newton_remaining() - 1;
-    *w.condensed_failed() = stalls && !ends;
+    w.island_failed()[e.number] = stalls && !ends;
     if (!ends) return;
-    for (int at = 0; at < *w.condensed_count(); ++at)
+    for (int at = e.first; at < e.end; ++at)
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) vector_at(w, AT_NOW)[at] = max_(vector_at(w, AT_NOW)[at], real(0));
-    *w.contact_change() = sqrt_(square);
-    *w.largest_load() = load;
-    w.sweep_change()[(*w.sweep_count())++] = *w.contact_change();
-    store_contact_residual(w);
-    *w.done() = 1;
+    *w.contact_change() = max_(*w.contact_change(), sqrt_(square));
+    *w.largest_load() = max_(*w.largest_load(), load);
 }
-GPUSIM_FN void start_newton(const World& w) {
-    list_unknowns(w);
-    const real residual = max_velocity(w, vector_at(w, AT_RESIDUAL), nullptr);
-    *w.newton_bound() = real(NEWTON_GAIN) * residual + max_velocity(w, vector_at(w, AT_NOW), nullptr);
-    *w.newton_square() = residual_square(w, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
+// Finish Newton's method in all islands. If some manifolds have no solution, the solver sweeps. If Newton's method has
+// changed velocities, the sweeps restart with a new search direction.
+GPUSIM_FN void end_newton(const World& w) {
+    bool all = condensed_size(w) == *w.touching(), some = false;
+    for (int k = 0; k < *w.island_count(); ++k) {
+        all = all && !w.island_failed()[k];
+        some = some || !w.island_failed()[k];
+    }
+    *w.condensed_failed() = !all;
+    if (all) {
+        w.sweep_change()[(*w.sweep_count())++] = *w.contact_change();
+        store_contact_residual(w);
+        *w.done() = 1;
+        return;
+    }
+    *w.contact_change() = *w.largest_load() = real(0);
+    if (some) *w.square_before() = 0.0;
+}
+GPUSIM_FN void start_newton(const World& w, Island e) {
+    list_unknowns(w, e);
+    const real residual = max_velocity(w, e, vector_at(w, AT_RESIDUAL), nullptr);
+    *w.newton_bound() = real(NEWTON_GAIN) * residual + max_velocity(w, e, vector_at(w, AT_NOW), nullptr);
+    *w.newton_square() = residual_square(w, e, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
     *w.newton_damping() = real(NEWTON_DAMPING);
     *w.newton_remaining() = NEWTON_PASSES + 1;
-    judge_newton(w, true, *w.newton_square() / real(NEWTON_SLOW));
+    judge_newton(w, e, true, *w.newton_square() / real(NEWTON_SLOW));
 }
 #if WHOLE_BLOCKS
 // On a CPU, rows of equations are padded to multiples of eight.
@@ -377,33 +361,33 @@ GPUSIM_FN Eight& eight(real* at) { return *reinterpret_cast<Eight*>(at); }
 GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Eight*>(at); }
 #endif
 // Set one of Newton's equations: a row of the derivative, and the distance from the projection.
-GPUSIM_FN void set_equation(const World& w, int row) {
-    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN), row_number = number[row];
+GPUSIM_FN void set_equation(const World& w, Island e, int row) {
+    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN) + e.first, row_number = number[row];
     const int kind = index_at(w, AT_KIND)[row_number], state = index_at(w, AT_STATE)[row_number];
     const real scale = vector_at(w, AT_SCALE)[row_number];
     const auto out = equation_at(w, row);
     for (int k = unknowns; k < ((unknowns + 8) & ~7); ++k) out[k] = real(0);
     out[unknowns] = vector_at(w, AT_RESIDUAL)[row_number];
-    const auto response = responses_at(w, row_number);
+    const auto response = responses_at(w, e, row_number);
     if (state == STATE_RELEASED) {
         for (int k = 0; k < unknowns; ++k) out[k] = real(k == row);
         return;
     }
     if (state == STATE_HELD) {
-        for (int k = 0; k < unknowns; ++k) out[k] = response[number[k]] * scale;
+        for (int k = 0; k < unknowns; ++k) out[k] = response[number[k] - e.first] * scale;
         out[row] += vector_at(w, AT_COMPLIANCE)[row_number] * scale + *w.newton_damping();
         return;
     }
     // Sliding: the direction follows the free impulse, and the radius follows the normal impulses.
     const real along = vector_at(w, AT_ALONG)[row_number], across = vector_at(w, AT_ACROSS)[row_number];
     const real own_factor = across * (real(1) - along * along);
-    for (int k = 0; k < unknowns; ++k) out[k] = own_factor * scale * response[number[k]];
+    for (int k = 0; k < unknowns; ++k) out[k] = own_factor * scale * response[number[k] - e.first];
     out[row] += real(1) + *w.newton_damping()
         - own_factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[row_number]);
     if (kind == KIND_FIRST || kind == KIND_SECOND) {
         const int other = kind == KIND_FIRST ? row_number + 1 : row_number - 1, column = index_at(w, AT_COLUMN)[other];
         const real factor = -across * along * vector_at(w, AT_ALONG)[other];
-        for (int k = 0; k < unknowns; ++k) out[k] += factor * scale * responses_at(w, other)[number[k]];
+        for (int k = 0; k < unknowns; ++k) out[k] += factor * scale * responses_at(w, e, other)[number[k] - e.first];
         out[column] -= factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[other]);
     }
     for (int k = index_at(w, AT_NORMAL)[row_number]; k < index_at(w, AT_NORMAL_END)[row_number]; k += 3)
@@ -419,33 +403,35 @@ GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
     for (int at = k + 1; at <= *w.newton_unknowns(); ++at) out[at] -= pivot[at] * factor;
 #endif
 }
-GPUSIM_FN void substitute_number(const World& w, int k, int row) {
+GPUSIM_FN void substitute_number(const World& w, Island e, int k, int row) {
     const int unknowns = *w.newton_unknowns();
     const auto pivot = equation_at(w, k);
     const real step = pivot[unknowns] * (real(1) / pivot[k]);
-    if (row == k) vector_at(w, AT_STEP)[index_at(w, AT_UNKNOWN)[k]] = step;
+    if (row == k) vector_at(w, AT_STEP)[index_at(w, AT_UNKNOWN)[e.first + k]] = step;
     else equation_at(w, row)[unknowns] -= equation_at(w, row)[k] * step;
 }
 // Item: one number on a GPU, all numbers on a CPU.
-GPUSIM_FN int condensed_items(const World& w) { return WHOLE_BLOCKS ? 1 : *w.condensed_count(); }
-GPUSIM_FN void move_numbers(const World& w, int item) {
-    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN);
+GPUSIM_FN int condensed_items(Island e) { return WHOLE_BLOCKS ? 1 : e.end - e.first; }
+GPUSIM_FN void move_numbers(const World& w, Island e, int item) {
+    const int unknowns = *w.newton_unknowns(), *number = index_at(w, AT_UNKNOWN) + e.first;
     const real* step = vector_at(w, AT_STEP);
 #if WHOLE_BLOCKS
     (void)item;
-    for (int at = 0; at < *w.condensed_count(); at += 8) {
+    // The last eight numbers may reach into the next island, whose values in this row are not in use.
+    for (int at = e.first; at < e.end; at += 8) {
         Eight sum = eight(vector_at(w, AT_COMPLIANCE) + at) * eight(step + at);
-        for (int k = 0; k < unknowns; ++k) sum += eight(column_at(w, number[k]) + at) * step[number[k]];
+        for (int k = 0; k < unknowns; ++k) sum += eight(column_at(w, number[k]) + (at - e.first)) * step[number[k]];
         eight(vector_at(w, AT_STEP_VELOCITY) + at) = sum;
     }
 #else
-    real sum = vector_at(w, AT_COMPLIANCE)[item] * step[item];
+    const int at = e.first + item;
+    real sum = vector_at(w, AT_COMPLIANCE)[at] * step[at];
     for (int k = 0; k < unknowns; ++k) sum += column_at(w, number[k])[item] * step[number[k]];
-    vector_at(w, AT_STEP_VELOCITY)[item] = sum;
+    vector_at(w, AT_STEP_VELOCITY)[at] = sum;
 #endif
 }
 // Apply the step. If the impulses are not closer to their projections, try a half, a quarter, ... of the step.
-GPUSIM_FN void search_step(const World& w) {
+GPUSIM_FN void search_step(const World& w, Island e) {
     real *now = vector_at(w, AT_NOW), *velocity = vector_at(w, AT_VELOCITY);
     real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);
     const real *step = vector_at(w, AT_STEP), *moved = vector_at(w, AT_STEP_VELOCITY);
@@ -453,25 +439,25 @@ GPUSIM_FN void search_step(const World& w) {
     real fraction = real(1), square = before;
     bool better = false;
     for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, fraction *= real(0.5)) {
-        for (int at = 0; at < *w.condensed_count(); ++at) {
+        for (int at = e.first; at < e.end; ++at) {
             trial[at] = now[at] - step[at] * fraction;
             trial_velocity[at] = velocity[at] - moved[at] * fraction;
         }
-        square = residual_square(w, trial, trial_velocity);
+        square = residual_square(w, e, trial, trial_velocity);
         better = square < before;
     }
     if (better) {
         *w.newton_square() = square;
-        for (int at = 0; at < *w.condensed_count(); ++at) {
+        for (int at = e.first; at < e.end; ++at) {
             now[at] = trial[at];
             velocity[at] = trial_velocity[at];
         }
     }
-    judge_newton(w, better, before);
+    judge_newton(w, e, better, before);
 }
 // Store the impulses of the n-th manifold, and update the velocities of its bodies.
-GPUSIM_PHASE void store_condensed(const World& w, int m, int n) {
-    const int first = w.condensed_start()[n];
+GPUSIM_PHASE void store_condensed(const World& w, int n) {
+    const int first = w.condensed_start()[n], m = condensed_member(w, n);
     Lane r = record(w, m);
     real wrench[6] = {};
     for (int at = first; at < w.condensed_start()[n + 1]; ++at) {
@@ -487,4 +473,9 @@ GPUSIM_PHASE void store_condensed(const World& w, int m, int n) {
     for (int d = 1; r[AT_ROLLING] > real(0) && d < 3; ++d) r[AT_TORQUE + d] = vector_at(w, AT_NOW)[at++];
     write_numbers<6>(wrench, w.path_wrench());
     move_joined(w, m, r, wrench, w.twist());
+    if (!w.island_nodes()) return;
+    // If other islands are swept, sweeps skip this manifold, and its search direction is zero.
+    w.sweep_square()[m] = real(0);
+    for (int k = 0; k < int(r[AT_COUNT]); ++k)
+        for (int d = 0; d < 3; ++d) point_record(r, k)[AT_DELTA + d] = real(0);
 }

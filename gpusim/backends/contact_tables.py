@@ -28,7 +28,8 @@ CONTACT_SIZES = (
     "large_parts", "color_slots", "body_slots", "pair_sides", "contact_bodies", "rolling_shapes",
     "lanes", "record_slots", "anchor_slots", "kept_pairs", "incident_slots", "incidents",
     "color_parts", "direction_rows", "contact_sweeps", "max_colors", "articulated_slots", "path_slots", "path_rows",
-    "path_wrenches", "condensed_slots", "condensed_numbers", "condensed_equations",
+    "path_wrenches", "condensed_slots", "condensed_total", "condensed_numbers", "condensed_equations",
+    "island_nodes", "island_paths", "island_manifolds",
 )  # fmt: skip
 
 

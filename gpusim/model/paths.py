@@ -14,9 +14,10 @@ import numpy as np
 from gpusim.compiler.contact_topology import ContactTopology
 from gpusim.compiler.topology import Topology
 from gpusim.model.model import Model
+from gpusim.typing import Array
 
 MAX_CONDENSED = 64
-"""Maximum number of contact unknowns per world for which the solver uses Newton's method (contact_newton.cuh)."""
+"""Maximum number of contact unknowns per island for which the solver uses Newton's method (contact_newton.cuh)."""
 MAX_COMPARED = 2000
 """Maximum number of bodies for which :func:`max_path_pivots` compares the paths of all pairs of bodies."""
 
@@ -83,6 +84,15 @@ def max_path_pivots(paths: Paths, contact: ContactTopology, capacity: int) -> in
     return int(used @ np.arange(len(counts))[::-1])
 
 
+def island_nodes(t: Topology) -> Array:
+    """Return the island node of each body, (bodies + 1,). Bodies that are connected by joints have the same node.
+
+    A node is the root of an elimination tree, or ``num_constraints + body`` for a body without joints.
+    """
+    bodies = find_paths(t).bodies
+    return np.array([path[-1] if path else t.num_constraints + body for body, path in enumerate(bodies)])
+
+
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     """Return a dict of the sizes of the arrays for contacts on bodies with joints.
 
@@ -91,16 +101,23 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     capacity = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
+    nodes = island_nodes(t)[model.contact.body]
+    trees = np.unique(nodes[nodes < t.num_constraints]).size
     # A manifold has up to four points, and three torques.
-    numbers = min(MAX_CONDENSED, -(-15 * contacts["pairs"] // 8) * 8) if capacity and not t.swept.any() else 0
+    total = min(MAX_CONDENSED * trees, -(-15 * contacts["pairs"] // 8) * 8) if capacity and not t.swept.any() else 0
+    numbers, several = min(MAX_CONDENSED, total), total > 0 and trees > 1
     return {
         "direction_rows": t.num_constraints * t.block if on else 0,
         "articulated_slots": capacity,
         "path_slots": max_path_pivots(find_paths(t), model.contact, capacity) if on else 0,
         "path_rows": t.block if capacity else 0,
         "path_wrenches": int(capacity > 0),
-        "condensed_slots": min(contacts["pairs"], MAX_CONDENSED // 3) + 1 if numbers else 0,
+        "condensed_slots": min(contacts["pairs"], total // 3) + 1 if total else 0,
+        "condensed_total": total,
         "condensed_numbers": numbers,
+        "island_nodes": t.num_constraints + t.num_bodies if several else 0,
+        "island_paths": capacity if several else 0,
+        "island_manifolds": min(contacts["pairs"], MAX_CONDENSED // 3) if total else 0,
         "condensed_equations": numbers * (numbers + 8),
     }
 

@@ -113,7 +113,7 @@ class StepBuffers:
     residual_now: Array
     last_change: Array
     contact_residual_now: Array
-    condensed_count: Array
+    island_count: Array
     condensed_fits: Array
     sweeps: Array
     unconverged: Array

@@ -211,23 +211,25 @@ CONTACT_PHASES = (
     ),
     Phase(
         "condense_list",
-        reads="color_first color_member color_size manifold record_index touching",
-        writes="condensed_count condensed_failed condensed_fits condensed_member condensed_start",
+        reads="color_first color_member color_size manifold pair_shapes record_index touching",
+        writes="condensed_failed condensed_fits condensed_island condensed_member condensed_path condensed_start "
+        "island_count island_largest island_slot island_table path_island",
     ),
     Phase("forget_condensed", writes="condensed_fits"),
     Phase(
         "condense_manifold",
         "condensed_size(w)",
         room="condensed_slots",
-        reads="condensed_count condensed_member condensed_start manifold record_index touching",
+        reads="condensed_member condensed_start island_count island_slot manifold record_index",
         writes="condensed_index condensed_wrench",
     ),
     Phase(
         "condense_pair",
         "condensed_pairs(w)",
-        room="w.condensed_slots() * w.condensed_slots()",
-        reads="color_size condensed_count condensed_member condensed_start condensed_wrench manifold path_columns "
-        "path_count path_pivot path_start path_w pivot_inverse record_index touching",
+        room="w.condensed_slots() * w.island_manifolds()",
+        reads="condensed_island condensed_member condensed_path condensed_start condensed_wrench "
+        "island_largest island_slot manifold path_columns path_count path_pivot path_start path_w pivot_inverse "
+        "record_index",
         writes="condensed_response",
     ),
     Phase("keep_condensed", writes="condensed_fits"),

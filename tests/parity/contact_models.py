@@ -88,16 +88,30 @@ def pendulum(**config: Any) -> Case:
 def leg(**config: Any) -> Case:
     b, m = ModelBuilder(), Material(friction=0.8)
     _ground(b, m)
-    foot = b.add_body(mass=0.5, inertia=(0.002, 0.002, 0.002), xform=Transform((0, 0, 0.0499)))
-    b.add_shape_box(foot, half_extents=(0.15, 0.08, 0.05), material=m)
-    shin = b.add_body(mass=3.0, inertia=(0.05, 0.05, 0.01), xform=Transform((0, 0, 0.3)))
-    thigh = b.add_body(mass=8.0, inertia=(0.2, 0.2, 0.05), xform=Transform((0, 0, 0.7)))
-    options: dict[str, Any] = {"axis": (0, 1, 0), "damping": 2.0, "friction": 3.0}
-    b.add_joint_revolute(foot, shin, Transform((0, 0, 0.05)), Transform((0, 0, -0.2)), **options)
-    b.add_joint_revolute(shin, thigh, Transform((0, 0, 0.2)), Transform((0, 0, -0.2)), **options)
+    _add_leg(b, 0.0, m)
     block = b.add_body(xform=Transform((0.249, 0, 0.0999)))
     b.add_shape_box(block, half_extents=(0.1, 0.1, 0.1), material=m)
     return b, config
+
+
+def legs(**config: Any) -> Case:
+    """Three islands: a leg, a leg with regularized friction, which is swept, and a leg that touches a fourth leg."""
+    b, m = ModelBuilder(), Material(friction=0.8)
+    _ground(b, m)
+    smooth = Material(friction=0.8, law=ContactLaw(friction="regularized", regularization_speed=0.01))
+    for x, material in ((0.0, m), (1.0, smooth), (2.0, m), (2.299, m)):
+        _add_leg(b, x, material)
+    return b, config
+
+
+def _add_leg(b: ModelBuilder, x: float, material: Material) -> None:
+    foot = b.add_body(mass=0.5, inertia=(0.002, 0.002, 0.002), xform=Transform((x, 0, 0.0499)))
+    b.add_shape_box(foot, half_extents=(0.15, 0.08, 0.05), material=material)
+    shin = b.add_body(mass=3.0, inertia=(0.05, 0.05, 0.01), xform=Transform((x, 0, 0.3)))
+    thigh = b.add_body(mass=8.0, inertia=(0.2, 0.2, 0.05), xform=Transform((x, 0, 0.7)))
+    options: dict[str, Any] = {"axis": (0, 1, 0), "damping": 2.0, "friction": 3.0}
+    b.add_joint_revolute(foot, shin, Transform((0, 0, 0.05)), Transform((0, 0, -0.2)), **options)
+    b.add_joint_revolute(shin, thigh, Transform((0, 0, 0.2)), Transform((0, 0, -0.2)), **options)
 
 
 def soft(law: ContactLaw, **config: Any) -> Case:
@@ -320,6 +334,7 @@ MODELS: dict[str, Callable[[], Case]] = {
     "pendulum_direct": pendulum,
     "pendulum_colored": lambda: pendulum(joint_solver="colored"),
     "leg_direct": leg,
+    "legs_direct": legs,
     "leg_colored": lambda: leg(joint_solver="colored"),
     "leg_papers": lambda: leg(scheme="semi_implicit", joint_solver="colored"),
     "hunt_crossley": lambda: soft(HUNT_CROSSLEY),

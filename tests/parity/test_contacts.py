@@ -12,7 +12,6 @@ from gpusim.contact.constants import ARTICULATED, OVERFLOW, SLIDING, STICKING
 from gpusim.description.contact_fields import CONTACT_STATE_FIELDS
 from gpusim.model import paths
 from gpusim.model.model import Model
-from gpusim.reference.contacts import contact_newton
 from gpusim.typing import Array
 
 from ..unit.collide.kernels import kernel_manifolds  # noqa: F401
@@ -29,8 +28,8 @@ LATER = {"float64": 1e-8, "float32": 1e-3}
 UNSETTLED = {"slope_substeps", "pendulum_colored", "rolling_stones"}
 WHOLE_RUN = 1e-9
 STEPS = {"float64": 6, "float32": 3}
-NEWTON = ("pendulum_direct", "leg_direct")
-SHORT = {"leg_direct": 3, "leg_papers": 3, "leg_colored": 3, "heap": 3, "tiled_substeps": 1}
+NEWTON = ("pendulum_direct", "leg_direct", "legs_direct")
+SHORT = {"leg_direct": 3, "legs_direct": 2, "leg_papers": 3, "leg_colored": 3, "heap": 3, "tiled_substeps": 1}
 RUNS = {
     "ball_dead": 20, "ball_half": 20, "ball_elastic": 20, "slope_slides": 20, "slope_substeps": 7, "slope_papers": 10,
     "stack_few_sweeps": 10, "stack_converges": 6, "pendulum_direct": 8, "pendulum_colored": 8,
@@ -97,7 +96,6 @@ def copy_state(source: Simulation, target: Simulation) -> None:
 def sweep(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in NEWTON:
         monkeypatch.setattr(paths, "MAX_CONDENSED", 0)
-        monkeypatch.setattr(contact_newton, "MAX_CONDENSED", 0)
 
 
 @pytest.mark.native
@@ -105,13 +103,15 @@ def sweep(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", NEWTON)
 def test_newtons_method_moves_alike(name: str) -> None:
     reference, native = (make(name, backend) for backend in ("numpy", "native"))
+    # The search directions of the swept leg amplify round-off: 5e-10 is seen.
+    once = LATER["float64"] if name == "legs_direct" else ONE_STEP["float64"]
     for step in range(3):
         reference.step(1)
         native.step(1)
-        assert native.backend.slab_array("condensed_count")[0] > 0  # type: ignore[union-attr]
+        assert native.backend.slab_array("island_count")[0] > 0  # type: ignore[union-attr]
         found = differences(reference, native)
         del found["contact_impulse"]
-        assert not beyond(found, ONE_STEP["float64"] if step == 0 else LATER["float64"]), f"step {step}"
+        assert not beyond(found, LATER["float64"] if step else once), f"step {step}"
         copy_state(native, reference)
 
 

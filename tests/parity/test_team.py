@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ci.ptx.models import walkers
 from ci.state_hashes import robot
 from gpusim import Material, Model, ModelBuilder, Simulation, SolverConfig, Transform
 from gpusim.backends.native import backend as native_backend
@@ -68,8 +69,8 @@ def crawler() -> ModelBuilder:
 
 
 def walker() -> ModelBuilder:
-    """Two legs whose contacts Newton's method solves."""
-    return robot(ball=False)
+    """Two robots whose contacts Newton's method solves, island by island."""
+    return walkers()
 
 
 SCHEMES = ("second_order", "semi_implicit")

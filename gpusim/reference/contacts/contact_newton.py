@@ -43,8 +43,8 @@ from gpusim.contact.constants import (
     SLIDING_SHARE,
 )
 from gpusim.description.contact_fields import POINTS
-from gpusim.model.paths import MAX_CONDENSED
-from gpusim.reference.contacts import contact_laws, contact_rows, contact_solve
+from gpusim.reference.contacts import contact_rows, contact_solve
+from gpusim.reference.contacts.contact_islands import contact_numbers
 from gpusim.reference.contacts.contact_laws import max_
 from gpusim.reference.contacts.manifolds import Manifolds
 from gpusim.reference.step_buffers import StepBuffers
@@ -56,32 +56,13 @@ component is a friction impulse or a rolling torque."""
 RELEASED, HELD, SLIDING = range(3)
 
 
-def contact_numbers(m: Manifolds) -> Array:
-    """Return the number of unknown impulses and torque impulses of each manifold, (n,)."""
-    known = m.law[:, contact_laws.FRICTION_AT] == contact_laws.COULOMB
-    numbers = 3 * m.points + (m.spinning > 0.0) + 2 * (m.rolling > 0.0)
-    return np.where(known, numbers, MAX_CONDENSED + 1)
-
-
-def condensed_count(w: StepBuffers) -> Array:
-    """Return the number of unknowns in each world (num_worlds,), or 0 for worlds without Newton's method."""
-    total, joined = np.zeros(w.num_worlds, np.int64), np.zeros(w.num_worlds, bool)
-    if w.touch is None or w.topology.swept.any():
-        return total
-    m = w.touch.all
-    np.add.at(total, m.world, contact_numbers(m))
-    joined[m.world[m.articulated]] = True
-    if w.touch.overflow:
-        joined[w.touch.lists[0].world] = False
-    return np.where(joined & (total <= MAX_CONDENSED), total, 0)
-
-
 def _members(w: StepBuffers) -> Iterator[tuple[Manifolds, Array]]:
     """Yield groups with at most one manifold per world. A group is a list of manifolds and indices in this list."""
     for part in w.touch.articulated:
-        yield part, np.arange(part.world.size)
+        yield part, np.flatnonzero(part.island >= 0)
     for part in w.touch.lists:
         order = np.lexsort((part.pair, part.world))
+        order = order[part.island[order] >= 0]
         sorted_world = part.world[order]
         number = np.arange(order.size) - np.searchsorted(sorted_world, sorted_world)
         for k in range(int(number.max(initial=-1)) + 1):
@@ -95,21 +76,21 @@ def at_once(w: StepBuffers) -> Array:
     limit = w.real.type(SLIDING_SHARE) * m.friction[:, None] * (m.impulse[..., 0] + m.pushed)
     slides = (limit > 0.0) & (np.vecdot(m.impulse[..., 1:], m.impulse[..., 1:]) >= limit * limit)
     moves = np.zeros(w.num_worlds, bool)
-    moves[m.world[((new | slides) & m.exists).any(axis=1)]] = True
-    return (w.condensed_count > 0) & (w.condensed_fits | moves)
+    moves[m.world[((new | slides) & m.exists).any(axis=1) & (m.island >= 0)]] = True
+    return (w.island_count > 0) & (w.condensed_fits | moves)
 
 
 @dataclass
 class Space:
-    """Unknowns of K worlds, with N unknowns per world.
+    """Unknowns of K islands, with N unknowns per island.
 
-    If a world has fewer unknowns, its last entries have the kind NONE.
+    If an island has fewer unknowns, its last entries have the kind NONE.
     """
 
     world: Array
-    """(K,) indices of the worlds."""
+    """(K,) worlds of the islands."""
     parts: list[tuple[Manifolds, Array, Array]]
-    """Groups of manifolds. A group is (list of manifolds, indices in this list, index in ``world`` for each
+    """Groups of manifolds. A group is (list of manifolds, indices in this list, island (0 to K - 1) of each
     manifold)."""
     wrench: Array
     """(K, N, 6) wrenches of unit impulses about the center of the manifold."""
@@ -134,16 +115,18 @@ class Space:
 
     @property
     def partner(self) -> Array:
-        """Return the index of the second tangent for each first tangent, and vice versa, (worlds, unknowns)."""
+        """Return the index of the second tangent for each first tangent, and vice versa, (K, N)."""
         return np.arange(self.kind.shape[1]) + (self.kind == FIRST) - (self.kind == SECOND)
 
 
 def find_space(w: StepBuffers, worlds: Array) -> Space:
     """Return the unknowns with current values, for the worlds in the mask ``worlds``, (num_worlds,)."""
-    world = np.flatnonzero(worlds)
-    index = np.full(w.num_worlds, -1)
-    index[world] = np.arange(world.size)
-    shape = world.size, int(w.condensed_count[world].max())
+    everything, first = w.touch.all, np.cumsum(w.island_count * worlds) - w.island_count
+    world = np.repeat(np.arange(w.num_worlds), w.island_count * worlds)
+    listed = worlds[everything.world] & (everything.island >= 0)
+    row, count = (first[everything.world] + everything.island)[listed], np.zeros(world.size, np.int64)
+    np.add.at(count, row, contact_numbers(w, everything)[listed])
+    shape = world.size, int(count.max())
     scale, base_limit, compliance, impulse, velocity = (np.zeros(shape, w.real) for _ in range(5))
     s = Space(
         world, [], np.zeros((*shape, 6), w.real), np.full(shape, NONE), np.zeros((*shape, POINTS), np.int64),
@@ -154,11 +137,11 @@ def find_space(w: StepBuffers, worlds: Array) -> Space:
     for part, members in _members(w):
         rows = members[worlds[part.world[members]]]
         if rows.size:
-            m, slot = part.part(rows), index[part.world[rows]]
+            m, slot = part.part(rows), first[part.world[rows]] + part.island[rows]
             s.parts.append((part, rows, slot))
             twist = contact_rows.relative_twist(m, w.twist) + np.einsum("ncrj,ncr->nj", m.path_y, w.delta[m.world])
             _enter(s, m, slot, at[slot], twist)
-            at[slot] += contact_numbers(m)
+            at[slot] += contact_numbers(w, m)
     _find_response(w, s)
     _scale_torques(s)
     return s
@@ -212,8 +195,8 @@ def _find_response(w: StepBuffers, s: Space) -> None:
     for n, (part, rows, slot) in enumerate(s.parts):
         m = part.part(rows)
         end = (owner >= 0).sum(axis=1)[slot]
-        for j in range(int(contact_numbers(m).max())):
-            has = j < contact_numbers(m)
+        for j in range(int(contact_numbers(w, m).max())):
+            has = j < contact_numbers(w, m)
             owner[slot[has], end[has] + j] = n
     for j in range(count):
         moved, delta = np.zeros_like(w.twist), np.zeros_like(w.delta)
@@ -222,7 +205,7 @@ def _find_response(w: StepBuffers, s: Space) -> None:
             if pick.any():
                 m, wrench = part.part(rows[pick]), s.wrench[slot[pick], j]
                 contact_solve.move_sides(m, wrench, moved, shared=False)
-                delta[m.world] = np.einsum("ncrj,nj->ncr", m.path_z, wrench)
+                delta[m.world] += np.einsum("ncrj,nj->ncr", m.path_z, wrench)
         for n, (part, rows, slot) in enumerate(s.parts):
             m = part.part(rows)
             twist = contact_rows.relative_twist(m, moved) - np.einsum("ncrj,ncr->nj", m.path_y, delta[m.world])
@@ -245,7 +228,7 @@ def _scale_torques(s: Space) -> None:
 
 @dataclass
 class Projection:
-    """Differences between the impulses and their projections (worlds, unknowns), and data for their derivatives."""
+    """Differences between the impulses and their projections (K, N), and data for their derivatives."""
 
     missed: Array
     state: Array
@@ -256,7 +239,7 @@ class Projection:
 
     @property
     def square(self) -> Array:
-        """Return the sum of the squared differences in each world, (worlds,)."""
+        """Return the sum of the squared differences in each island, (K,)."""
         return np.add.accumulate(self.missed * self.missed, axis=1)[:, -1]
 
 
@@ -282,7 +265,7 @@ def project(s: Space, impulse: Array, velocity: Array) -> Projection:
 
 
 def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array:
-    """Return the linear equations of a Newton step, (worlds, unknowns, unknowns + 1).
+    """Return the linear equations of a Newton step, (K, N, N + 1).
 
     The last column is the difference from the projections. The other columns are the damped Jacobian.
     """
@@ -304,7 +287,7 @@ def _equations(s: Space, impulse: Array, p: Projection, damping: Array) -> Array
 
 
 def _eliminate(equations: Array) -> Array:
-    """Solve the linear equations by Gaussian elimination, and return the Newton steps (worlds, unknowns)."""
+    """Solve the linear equations by Gaussian elimination, and return the Newton steps (K, N)."""
     count = equations.shape[1]
     step = np.zeros(equations.shape[:2], equations.dtype)
     with np.errstate(all="ignore"):
@@ -318,7 +301,7 @@ def _eliminate(equations: Array) -> Array:
 
 
 def _move(s: Space, step: Array) -> Array:
-    """Return the velocity change (worlds, unknowns) that the impulse change ``step`` causes."""
+    """Return the velocity change (K, N) that the impulse change ``step`` causes."""
     moved = np.zeros_like(step)
     for k in range(step.shape[1]):
         moved += s.response[:, :, k] * step[:, k, None]
@@ -333,7 +316,7 @@ def iterate(s: Space, tolerance: float) -> tuple[Array, Array]:
         tolerance: the iteration ends if the distance from the projections is below this value, N s.
 
     Returns:
-        A mask of the solved worlds, and the final distances from the projections (N s), each (worlds,).
+        A mask of the solved islands, and the final distances from the projections (N s), each (K,).
     """
     real = s.impulse.dtype
     solved, active = np.zeros(s.world.size, bool), np.ones(s.world.size, bool)
@@ -380,18 +363,20 @@ def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
     """Solve the contacts of the worlds in the mask ``worlds``, and update the velocities of bodies and joints.
 
     Returns:
-        A mask of the solved worlds, the distances from the projections (N s), and the greatest normal impulses (N s),
-        each (num_worlds,). In unsolved worlds, the impulses do not change.
+        A mask of the worlds without other contacts, the greatest distances from the projections (N s), and the greatest
+        normal impulses (N s), each (num_worlds,). In unsolved islands, the impulses do not change.
     """
-    solved, change, load = (np.zeros(w.num_worlds, kind) for kind in (bool, w.real, w.real))
+    change, load = np.zeros(w.num_worlds, w.real), np.zeros(w.num_worlds, w.real)
     if not worlds.any():
-        return solved, change, load
-    s = find_space(w, worlds)
+        return worlds, change, load
+    s, solved = find_space(w, worlds), worlds.copy()
     w.condensed_fits |= worlds
     before = s.impulse
     done, distance = iterate(s, w.config.impulse_tolerance)
-    solved[s.world], change[s.world] = done, distance
-    load[s.world] = np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0)
+    np.maximum.at(change, s.world, distance)
+    np.maximum.at(load, s.world, np.max(np.where(s.kind == NORMAL, s.impulse, 0.0), axis=1, initial=0.0))
+    solved[s.world[~done]] = False
+    solved[w.touch.all.world[w.touch.all.island < 0]] = False
     at = np.zeros(s.world.size, np.int64)
     for part, rows, slot in s.parts:
         m = part.part(rows)
@@ -404,8 +389,10 @@ def solve(w: StepBuffers, worlds: Array) -> tuple[Array, Array, Array]:
                 part.impulse[rows[some][keeps], k, d] = now[keeps]
             else:
                 part.torque[rows[some][keeps], d] = now[keeps]
-        at[slot] += contact_numbers(m)
+        at[slot] += contact_numbers(w, m)
         wrench = np.where(done[slot][:, None], wrench, w.real.type(0))
+        part.solved[rows] = done[slot]
+        part.delta[rows[done[slot]]] = 0.0  # sweeps of other islands have no search direction here
         contact_solve.move_sides(m, wrench, w.twist, shared=False)
         w.delta[m.world] -= np.einsum("ncrj,nj->ncr", m.path_z, wrench)
     return solved, change, load

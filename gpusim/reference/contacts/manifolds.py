@@ -45,6 +45,10 @@ class Manifolds:
     """(n, numbers) parameters of the contact law, as in ContactLaw.numbers."""
     articulated: Array
     """(n,) True if the direct solver solves the manifold through the joints of its bodies."""
+    island: Array
+    """(n,) index of the island in its world, or -1 if only sweeps solve the manifold (contact_islands.py)."""
+    solved: Array
+    """(n,) True if Newton's method has solved the island in this pass."""
 
     frame: Array
     """(n, 3, 3), rows are the normal from A to B and two tangents, world frame."""
@@ -174,6 +178,12 @@ class ContactRows:
     saved: dict[str, Array] = field(default_factory=dict)
     """Saved solution of the sweeps (:meth:`keep`)."""
 
+    def any_solved(self, num_worlds: int) -> Array:
+        """Return a mask of the worlds in which Newton's method has solved an island, (num_worlds,)."""
+        worlds = np.zeros(num_worlds, bool)
+        worlds[self.all.world[self.all.solved]] = True
+        return worlds
+
     def keep(self, worlds: Array) -> None:
         """Save the contact impulses of the worlds in the mask ``worlds``, (num_worlds,)."""
         mask = worlds[self.all.world]
@@ -218,6 +228,8 @@ def gather(w: StepBuffers) -> ContactRows | None:
         passes=passes,
         law=w.pair_tables.law(shape[:, 0], shape[:, 1]),
         articulated=key >= w.config.max_colors,
+        island=np.full(world.size, -1),
+        solved=np.zeros(world.size, bool),
         path_y=np.zeros((world.size, *rows, 6), w.real),
         path_z=np.zeros((world.size, *rows, 6), w.real),
         **{name: np.zeros((world.size, *shape), w.real) for name, shape in _COMPUTED.items()},

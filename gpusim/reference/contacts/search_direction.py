@@ -41,6 +41,10 @@ class SearchDirection:
         self._twist_direction = self._array(w.twist, self._twist, self._twist_direction, live, betas)
         self._delta_direction = self._array(w.delta, self._delta, self._delta_direction, live, betas)
 
+    def forget(self, worlds: Array) -> None:
+        """Restart with beta = 0 in the worlds of the mask ``worlds``, (num_worlds,)."""
+        self._before[worlds] = 0.0
+
     @staticmethod
     def _squares(w: StepBuffers) -> Array:
         """Return the weighted square |g|^2 of the impulse changes in the last sweep, (num_worlds,)."""

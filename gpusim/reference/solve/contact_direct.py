@@ -117,7 +117,9 @@ def sweep_contacts(w: StepBuffers, worlds: Array, max_sweeps: Array | int) -> No
     direction, tolerance = None if swept else SearchDirection(w, live), w.real.type(CONVERGED[w.real])
     if w.contacts is not None:
         w.contacts.sweep_count[live] = 0
-    untried = live & (w.condensed_count > 0)
+    untried = live & (w.island_count > 0)
+    if w.touch is not None:
+        w.touch.all.solved[:] = False
     if untried.any():
         once = untried & contact_newton.at_once(w)
         live, untried = _solve_condensed(w, live, once), untried & ~once
@@ -137,12 +139,14 @@ def sweep_contacts(w: StepBuffers, worlds: Array, max_sweeps: Array | int) -> No
             & ~(change <= max_(tolerance * load, w.real.type(w.config.impulse_tolerance)))
             & (sweep + 1 < max_sweeps)
         )
-        live = _solve_condensed(w, live, live & untried)
+        live, tried = _solve_condensed(w, live, live & untried), live & untried
+        if direction is not None:
+            direction.forget(live & tried & w.touch.any_solved(w.num_worlds))
         untried[:] = False
 
 
 def _solve_condensed(w: StepBuffers, live: Array, worlds: Array) -> Array:
-    """Solve the contacts of ``worlds`` by Newton's method. Return ``live`` without the solved worlds."""
+    """Solve the contacts of ``worlds`` by Newton's method. Return the mask ``live`` without solved worlds."""
     if not worlds.any():
         return live
     solved, change, load = contact_newton.solve(w, worlds)
@@ -166,7 +170,7 @@ def _sweep_once(w: StepBuffers, live: Array, swept: bool) -> tuple[Array, Array]
 
 
 def _sweep_articulated(w: StepBuffers, part: Manifolds, live: Array, change: Array, load: Array) -> None:
-    mask = live[part.world]
+    mask = live[part.world] & ~part.solved
     if not mask.any():
         return
     m = part.part(mask)

@@ -22,7 +22,7 @@ import numpy as np
 from gpusim import rotations
 from gpusim.reference import rotors
 from gpusim.reference.accuracy import measure_spins
-from gpusim.reference.contacts import contact_newton, contact_push
+from gpusim.reference.contacts import contact_islands, contact_push
 from gpusim.reference.joints import actuate, coupled_laws
 from gpusim.reference.joints.curvature import curvature
 from gpusim.reference.joints.factor import REGULARIZATION, diagonal, products
@@ -282,7 +282,7 @@ def solve(w: StepBuffers) -> None:
     w.factor = factor_worlds(w, blocks, rows.gamma, response, np.arange(w.num_worlds))
     swept = bool(t.swept.any())
     w.contact_residual_now = np.zeros(w.num_worlds, w.real)
-    w.condensed_count, w.condensed_fits = contact_newton.condensed_count(w), np.zeros(w.num_worlds, bool)
+    w.island_count, w.condensed_fits = contact_islands.list_islands(w), np.zeros(w.num_worlds, bool)
     if w.touch is not None:
         contact_direct.respond_articulated(w, np.ones(w.num_worlds, bool))
     _find_spinning(w)

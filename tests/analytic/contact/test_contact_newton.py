@@ -152,7 +152,7 @@ def test_both_backends_agree(make: Any, steps: int) -> None:
 def test_a_method_that_fails_leaves_the_contacts_to_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(contact_newton, "NEWTON_PASSES", 0)
     failed, _ = run(standing_on_boxes(), "numpy", 20)
-    monkeypatch.setattr(contact_newton, "MAX_CONDENSED", 0)
+    monkeypatch.setattr(paths, "MAX_CONDENSED", 0)
     swept, _ = run(standing_on_boxes(), "numpy", 20)
     np.testing.assert_allclose(failed, swept, rtol=0.0, atol=1e-12)
 
