@@ -134,8 +134,7 @@ class Run:
 FLOAT64 = (("fused", "direct", "float64"), ("staged", "colored", "float32"))
 MODELS = {
     "robot": Run(robot, 5e-3, 6),
-    # Only the feet touch the ground. Newton's method solves the contacts of two islands, with one block per world in both
-    # launches.
+    # Only the feet touch the ground. Newton's method solves the contacts of two islands, and one block solves a world.
     "walker": Run(
         walkers,
         5e-3,

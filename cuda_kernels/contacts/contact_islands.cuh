@@ -43,17 +43,14 @@ GPUSIM_FN void end_islands(const World& w, int islands, int slots, int numbers, 
     *w.island_count() = islands;
     *w.island_largest() = largest;
 }
-// Make one island of all manifolds. Return false if the capacity is too small.
-GPUSIM_FN bool list_one_island(const World& w) {
+// Make one island of all manifolds, unless the capacity is too small.
+GPUSIM_FN void list_one_island(const World& w) {
     int slots = 0, end = 0;
     each_touching(w, [&](int m, int path) {
         enter_condensed(w, slots++, m, path, 0, end);
         end = min_(end + contact_numbers(w, m), w.condensed_numbers() + 1);
     });
-    if (end > w.condensed_numbers()) return false;
-    w.island_slot()[0] = 0;
-    end_islands(w, 1, slots, end, slots);
-    return true;
+    if (end <= w.condensed_numbers()) end_islands(w, 1, slots, end, slots);
 }
 // Rows of island_table. A node is the root of an elimination tree, or a body without joints. AT_NEXT and AT_NUMBER are
 // counts, and then the next slot and impulse.
@@ -73,8 +70,9 @@ GPUSIM_FN int find_node(const World& w, int m) {
     }
     return found;
 }
-// An island that is too large, or has other laws than Coulomb's law, is not listed.
-GPUSIM_FN void list_islands(const World& w) {
+// An island that is too large, or has other laws than Coulomb's law, is not listed. If ``all`` is false, islands without
+// joints are not listed either.
+GPUSIM_FN void list_islands(const World& w, bool all) {
     int *next = nodes_at(w, AT_NEXT), *number = nodes_at(w, AT_NUMBER), *island = nodes_at(w, AT_ISLAND);
     for (int k = 0; k < w.island_nodes(); ++k) {
         nodes_at(w, AT_PARENT)[k] = k;
@@ -91,7 +89,7 @@ GPUSIM_FN void list_islands(const World& w) {
     each_touching(w, [&](int m, int path) {
         const int node = find_node(w, m), numbers = number[node];
         if (island[node] == ISLAND_NEW) {
-            const bool fits = numbers <= w.condensed_numbers() && end + numbers <= w.condensed_total();
+            const bool fits = (all || path >= 0) && numbers <= w.condensed_numbers() && end + numbers <= w.condensed_total();
             island[node] = fits ? islands : int(ISLAND_SWEPT);
             if (fits) {
                 const int size = next[node];
@@ -109,13 +107,14 @@ GPUSIM_FN void list_islands(const World& w) {
     });
     end_islands(w, islands, slots, end, largest);
 }
-// List the manifolds that Newton's method solves. There is no island if the capacity is too small, or if some manifolds
-// have no color.
+// List the manifolds that Newton's method solves. There is no island if some manifolds have no color. In worlds with many
+// contacts, one thread would need too long to find the islands.
 GPUSIM_PHASE void condense_list(const World& w, int) {
     *w.condensed_fits() = *w.condensed_failed() = *w.island_count() = w.island_slot()[0] = 0;
-    if (articulated_size(w) == 0 || *w.touching() >= w.condensed_slots() || overflow_size(w)) return;
-    if (w.island_nodes()) list_islands(w);
-    else list_one_island(w);
+    if (articulated_size(w) == 0 || overflow_size(w)) return;
+    const bool few = *w.touching() < w.condensed_slots();
+    if (w.island_nodes() && (few || !w.incident_slots())) list_islands(w, few);
+    else if (few) list_one_island(w);
 }
 // Mark R as invalid, because R depends on the factor.
 GPUSIM_PHASE void forget_condensed(const World& w, int) { *w.condensed_fits() = 0; }

@@ -36,7 +36,7 @@ GPUSIM_FN real* column_at(const World& w, int number) { return w.condensed_respo
 // adjacent in memory.
 #if WHOLE_BLOCKS
 GPUSIM_FN real* equation_at(const World& w, int row) { return w.condensed_row() + row * (w.condensed_numbers() + 8); }
-GPUSIM_FN const real* responses_at(const World& w, Island, int number) { return column_at(w, number); }
+GPUSIM_FN const real* responses_at(const World& w, Island e, int number) { return column_at(w, number) - e.first; }
 #else
 template <class T> struct SpreadRow {
     T* first;
@@ -45,7 +45,7 @@ template <class T> struct SpreadRow {
 };
 GPUSIM_FN SpreadRow<real> equation_at(const World& w, int row) { return {w.condensed_row() + row, w.condensed_numbers()}; }
 GPUSIM_FN SpreadRow<const real> responses_at(const World& w, Island e, int number) {
-    return {column_at(w, e.first) + (number - e.first), w.condensed_numbers()};
+    return {w.condensed_response() + (number - e.first), w.condensed_numbers()};
 }
 #endif
 
@@ -374,20 +374,20 @@ GPUSIM_FN void set_equation(const World& w, Island e, int row) {
         return;
     }
     if (state == STATE_HELD) {
-        for (int k = 0; k < unknowns; ++k) out[k] = response[number[k] - e.first] * scale;
+        for (int k = 0; k < unknowns; ++k) out[k] = response[number[k]] * scale;
         out[row] += vector_at(w, AT_COMPLIANCE)[row_number] * scale + *w.newton_damping();
         return;
     }
     // Sliding: the direction follows the free impulse, and the radius follows the normal impulses.
     const real along = vector_at(w, AT_ALONG)[row_number], across = vector_at(w, AT_ACROSS)[row_number];
     const real own_factor = across * (real(1) - along * along);
-    for (int k = 0; k < unknowns; ++k) out[k] = own_factor * scale * response[number[k] - e.first];
+    for (int k = 0; k < unknowns; ++k) out[k] = own_factor * scale * response[number[k]];
     out[row] += real(1) + *w.newton_damping()
         - own_factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[row_number]);
     if (kind == KIND_FIRST || kind == KIND_SECOND) {
         const int other = kind == KIND_FIRST ? row_number + 1 : row_number - 1, column = index_at(w, AT_COLUMN)[other];
         const real factor = -across * along * vector_at(w, AT_ALONG)[other];
-        for (int k = 0; k < unknowns; ++k) out[k] += factor * scale * responses_at(w, e, other)[number[k] - e.first];
+        for (int k = 0; k < unknowns; ++k) out[k] += factor * scale * responses_at(w, e, other)[number[k]];
         out[column] -= factor * (real(1) - scale * vector_at(w, AT_COMPLIANCE)[other]);
     }
     for (int k = index_at(w, AT_NORMAL)[row_number]; k < index_at(w, AT_NORMAL_END)[row_number]; k += 3)

@@ -101,11 +101,11 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     t = model.topology
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     capacity = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
-    nodes = island_nodes(t)[model.contact.body]
-    trees = np.unique(nodes[nodes < t.num_constraints]).size
+    nodes = np.unique(island_nodes(t)[model.contact.body[t.dynamic[model.contact.body]]])
+    trees = int((nodes < t.num_constraints).sum())
     # A manifold has up to four points, and three torques.
     total = min(MAX_CONDENSED * trees, -(-15 * contacts["pairs"] // 8) * 8) if capacity and not t.swept.any() else 0
-    numbers, several = min(MAX_CONDENSED, total), total > 0 and trees > 1
+    numbers, several = min(MAX_CONDENSED, total), total > 0 and nodes.size > 1
     return {
         "direction_rows": t.num_constraints * t.block if on else 0,
         "articulated_slots": capacity,

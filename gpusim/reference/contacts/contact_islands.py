@@ -26,18 +26,22 @@ def list_islands(w: StepBuffers) -> Array:
     count = np.zeros(w.num_worlds, np.int64)
     if w.touch is None or w.contacts is None or not w.contacts.sizes["condensed_total"]:
         return count
-    m, slots = w.touch.all, w.contacts.sizes["condensed_slots"]
+    m, sizes = w.touch.all, w.contacts.sizes
     order = np.argsort(~m.articulated, kind="stable")
     overflow = w.touch.lists[0].world if w.touch.overflow else np.zeros(0, np.int64)
     for world in np.setdiff1d(m.world[m.articulated], overflow):
         rows = order[m.world[order] == world]
-        if rows.size < slots:
-            count[world] = _list_world(w, m, rows)
+        few = rows.size < sizes["condensed_slots"]
+        if few or (sizes["island_nodes"] and not sizes["incident_slots"]):
+            count[world] = _list_world(w, m, rows, few)
     return count
 
 
-def _list_world(w: StepBuffers, m: Manifolds, rows: Array) -> int:
-    """Set the islands of the manifolds ``rows`` of one world, and return the number of islands."""
+def _list_world(w: StepBuffers, m: Manifolds, rows: Array, everything: bool) -> int:
+    """Set the islands of the manifolds ``rows`` of one world, and return the number of islands.
+
+    If ``everything`` is false, islands without joints have no number.
+    """
     assert w.contacts is not None
     sizes, numbers = w.contacts.sizes, contact_numbers(w, m)
     nodes = _find_nodes(w.contacts.island_nodes, m.body[rows], m.moves[rows]) if sizes["island_nodes"] else 0 * rows
@@ -45,6 +49,8 @@ def _list_world(w: StepBuffers, m: Manifolds, rows: Array) -> int:
     for node in dict.fromkeys(nodes.tolist()):
         own = rows[nodes == node]
         total = int(numbers[own].sum())
+        if not (everything or m.articulated[own].any()):
+            continue
         if total <= sizes["condensed_numbers"] and end + total <= sizes["condensed_total"]:
             m.island[own] = islands
             islands, end = islands + 1, end + total
