@@ -66,11 +66,10 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
     for (int n = 0; n < articulated_size(w); ++n) RUN(1, warm_articulated(w, articulated_member(w, n)));
 }
 // Solve the contacts of each island by Newton's method.
-GPUSIM_PHASE void solve_island(const World& w, int number) {
+GPUSIM_FN void solve_island(const World& w, int number) {
     const Island e = island_at(w, number);
-    const int first = w.island_slot()[number], end = w.island_slot()[number + 1];
     GPUSIM_ROLLED
-    for (int n = first; n < end; ++n) {
+    for (int n = w.island_slot()[number]; n < w.island_slot()[number + 1]; ++n) {
         const int path = path_of(w, n);
         if (path >= 0) RUN(sum_items(w, path), sum_path(w, path, i));
         RUN(1, start_condensed(w, e, n));
@@ -90,7 +89,7 @@ GPUSIM_PHASE void solve_island(const World& w, int number) {
     }
     if (w.island_failed()[number]) return;
     GPUSIM_ROLLED
-    for (int n = first; n < end; ++n) {
+    for (int n = w.island_slot()[number]; n < w.island_slot()[number + 1]; ++n) {
         const int path = path_of(w, n);
         RUN(1, store_condensed(w, n));
         if (path >= 0) RUN(update_items(w, path), update_path(w, path, i));

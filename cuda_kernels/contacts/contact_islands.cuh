@@ -26,14 +26,16 @@ GPUSIM_FN int contact_numbers(const World& w, int m) {
 // Call ``call`` for each touching manifold with a color, articulated manifolds first. ``path`` is its index in the list
 // of articulated manifolds, or -1.
 template <class F> GPUSIM_FN void each_touching(const World& w, F call) {
-    for (int i = 0; i < articulated_size(w); ++i) call(articulated_member(w, i), i);
-    for (int list = 0; list < w.max_colors(); ++list)
-        for (int i = 0; i < list_size(w, list); ++i) call(list_member(w, list, i), -1);
+    for (int list = -1; list < w.max_colors(); ++list) {
+        const int size = list < 0 ? articulated_size(w) : list_size(w, list);
+        for (int i = 0; i < size; ++i)
+            call(list < 0 ? articulated_member(w, i) : list_member(w, list, i), list < 0 ? i : -1);
+    }
 }
-GPUSIM_FN void enter_condensed(const World& w, int slot, int m, int path, int island, int number) {
+GPUSIM_FN void enter_condensed(const World& w, int slot, int m, int path, int first, int number) {
     w.condensed_member()[slot] = m;
     w.condensed_path()[slot] = path;
-    w.condensed_island()[slot] = island;
+    w.condensed_island()[slot] = first;
     w.condensed_start()[slot] = number;
 }
 // End the list of islands. ``slots`` manifolds have ``numbers`` impulses.
@@ -102,7 +104,7 @@ GPUSIM_FN void list_islands(const World& w, bool all) {
         }
         if (path >= 0) w.path_island()[path] = island[node];
         if (island[node] < 0) return;
-        enter_condensed(w, next[node]++, m, path, island[node], number[node]);
+        enter_condensed(w, next[node]++, m, path, w.island_slot()[island[node]], number[node]);
         number[node] += contact_numbers(w, m);
     });
     end_islands(w, islands, slots, end, largest);

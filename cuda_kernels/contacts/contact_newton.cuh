@@ -170,7 +170,7 @@ GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * *w.is
 // Return the number of columns of a manifold. A point without torques has three columns.
 GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[path_of(w, n)] : 6; }
 GPUSIM_PHASE void condense_pair(const World& w, int item) {
-    const int largest = *w.island_largest(), from = item / largest, start = w.island_slot()[w.condensed_island()[from]];
+    const int largest = *w.island_largest(), from = item / largest, start = w.condensed_island()[from];
     const int to = start + item % largest, first = w.condensed_start()[start];
     if (to > from) return;
     const ReadLane source = read_record(w, condensed_member(w, from)), target = read_record(w, condensed_member(w, to));

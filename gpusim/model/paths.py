@@ -84,13 +84,12 @@ def max_path_pivots(paths: Paths, contact: ContactTopology, capacity: int) -> in
     return int(used @ np.arange(len(counts))[::-1])
 
 
-def island_nodes(t: Topology) -> Array:
+def island_nodes(t: Topology, paths: Paths) -> Array:
     """Return the island node of each body, (bodies + 1,). Bodies that are connected by joints have the same node.
 
     A node is the root of an elimination tree, or ``num_constraints + body`` for a body without joints.
     """
-    bodies = find_paths(t).bodies
-    return np.array([path[-1] if path else t.num_constraints + body for body, path in enumerate(bodies)])
+    return np.array([path[-1] if path else t.num_constraints + body for body, path in enumerate(paths.bodies)])
 
 
 def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
@@ -99,9 +98,10 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     ``contacts`` is the result of :meth:`ContactTopology.sizes`.
     """
     t = model.topology
+    paths = find_paths(t)
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     capacity = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
-    nodes = np.unique(island_nodes(t)[model.contact.body[t.dynamic[model.contact.body]]])
+    nodes = np.unique(island_nodes(t, paths)[model.contact.body[t.dynamic[model.contact.body]]])
     trees = int((nodes < t.num_constraints).sum())
     # A manifold has up to four points, and three torques.
     total = min(MAX_CONDENSED * trees, -(-15 * contacts["pairs"] // 8) * 8) if capacity and not t.swept.any() else 0
@@ -109,7 +109,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     return {
         "direction_rows": t.num_constraints * t.block if on else 0,
         "articulated_slots": capacity,
-        "path_slots": max_path_pivots(find_paths(t), model.contact, capacity) if on else 0,
+        "path_slots": max_path_pivots(paths, model.contact, capacity) if on else 0,
         "path_rows": t.block if capacity else 0,
         "path_wrenches": int(capacity > 0),
         "condensed_slots": min(contacts["pairs"], total // 3) + 1 if total else 0,

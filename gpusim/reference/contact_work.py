@@ -12,7 +12,7 @@ from gpusim.description.contact_fields import CARRIED_FIELDS, CONTACT_WORK_FIELD
 from gpusim.description.field import Field
 from gpusim.model.fields import allocate
 from gpusim.model.model import Model
-from gpusim.model.paths import island_nodes, path_sizes
+from gpusim.model.paths import find_paths, island_nodes, path_sizes
 from gpusim.reference.collide.shapes import model_shapes
 from gpusim.typing import Array
 
@@ -50,7 +50,7 @@ class ContactWork:
         work_fields = tuple(f for f in _OVER_WORLDS if f.name in ContactWork.__annotations__)
         self.arrays = allocate(work_fields, self.sizes, np.dtype(real))
         self.shapes = model_shapes(model.contact)
-        self.island_nodes = island_nodes(t)
+        self.island_nodes = island_nodes(t, find_paths(t))
         self.overflowed = 0
         for name, array in self.arrays.items():
             setattr(self, name, array)
