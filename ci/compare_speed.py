@@ -12,6 +12,7 @@ MuJoCo's time (Euler, Newton) for cases whose model is also available as MJCF (c
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import datetime
 import hashlib
 import os
@@ -28,12 +29,15 @@ ROOT = Path(__file__).resolve().parents[1]
 CASES = {
     "lying": 400, "standing": 240, "moving": 300, "biped": 300, "chain": 400, "boom": 3000, "hydraulic_lift": 3000,
     "rtk_m": 20, "excavator": 20, "lying:1024": 3, "standing:1024": 60, "moving:1024": 20, "biped:1024": 3,
-    "chain:1024": 20, "boom:1024": 60,
+    "chain:1024": 20, "boom:1024": 60, "crowd_lying": 20, "crowd_falling": 20,
 }  # fmt: skip
 """Number of steps by case."""
 PEERS = {"lying": "HUMANOID_LYING", "standing": "HUMANOID_STANDING", "moving": "HUMANOID_MOVING", "biped": "BIPED",
-         "chain": "CHAIN", "boom": "BOOM"}  # fmt: skip
-"""Names of MuJoCo's models in gpusim.bench.workloads."""
+         "chain": "CHAIN", "boom": "BOOM", "crowd_lying": "HUMANOID_LYING",
+         "crowd_falling": "HUMANOID_MOVING"}  # fmt: skip
+"""Names of MuJoCo's models in gpusim.bench.workloads. A crowd consists of several copies and gets no commands."""
+CROWD = 100
+"""Number of humanoids in the world of a crowd."""
 
 
 def gpusim_stepper(name: str, worlds: int, specialize: bool) -> tuple[Callable[[int], float], Callable[[], str]]:
@@ -49,9 +53,13 @@ def gpusim_stepper(name: str, worlds: int, specialize: bool) -> tuple[Callable[[
     from gpusim.scene import load_scene
 
     settle, hold, restart, config = 100, 0, 0, gpusim.SolverConfig(dt=humanoid.DT)
-    if name in ("lying", "standing", "moving"):
-        builder = humanoid.humanoid(lying=name == "lying")
-        settle = {"lying": humanoid.SETTLE, "moving": humanoid.FALL, "standing": 0}[name]
+    settles = {
+        "lying": humanoid.SETTLE, "moving": humanoid.FALL, "standing": 0, "crowd_lying": humanoid.SETTLE,
+        "crowd_falling": humanoid.FALL,
+    }  # fmt: skip
+    if name in settles:
+        several = {"count": CROWD} if name.startswith("crowd") else {}  # old checkouts have no count
+        builder, settle = humanoid.humanoid(lying=name.endswith("lying"), **several), settles[name]
         hold, restart = (
             (humanoid.HOLD if name == "moving" else 0),
             (humanoid.STANDING_STEPS if name == "standing" else 0),
@@ -97,11 +105,15 @@ def mujoco_stepper(name: str, worlds: int) -> tuple[Callable[[int], float], Call
     from mujoco import rollout
 
     from ci.peers import mujoco_peers as peers
+    from ci.peers.humanoid_mjcf import humanoid_mjcf
     from ci.peers.peer_models import peer_models
     from gpusim.bench import workloads
 
     workload = getattr(workloads, PEERS[name])
     peer = next(m for m in peer_models() if m.name == workload and "PGS" not in (m.note or ""))
+    if name.startswith("crowd"):
+        text = humanoid_mjcf(lying=name == "crowd_lying", count=CROWD)
+        peer = dataclasses.replace(peer, text=text, commands=0.0, hold=0)
     model = mujoco.MjModel.from_xml_string(peer.text)
     data = peers.settled(peer, model)
     full = mujoco.mjtState.mjSTATE_FULLPHYSICS
@@ -163,8 +175,13 @@ def compare(case: str, processes: Sequence[subprocess.Popen[str]], rounds: int) 
     for process in processes:
         process.terminate()
     old, new, *peer = (statistics.median(t) for t in times)
-    cells = [case, f"{old:.3g}", f"{new:.3g}", f"{old / new:.2f}", "equal" if bits[0] == bits[1] else "differ"]
-    return [*cells, *([f"{peer[0]:.3g}", f"{old / peer[0]:.2f}", f"{new / peer[0]:.2f}"] if peer else [])]
+    cells = [case, rounded(old), rounded(new), f"{old / new:.2f}", "equal" if bits[0] == bits[1] else "differ"]
+    return [*cells, *([rounded(peer[0]), f"{old / peer[0]:.2f}", f"{new / peer[0]:.2f}"] if peer else [])]
+
+
+def rounded(microseconds: float) -> str:
+    """Format a time with three digits, without an exponent."""
+    return f"{float(f'{microseconds:.3g}'):g}"
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ humanoid.xml, which exert no force.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ STANDING_STEPS, SETTLE, FALL = 60, 600, 400
 HOLD = 20
 """Number of steps (60 ms) between random torques."""
 FLOOR_FRICTION = 1.0
+SPACING = 3.0
+"""Distance between neighbors if the model contains several humanoids, m."""
 ORIGIN: Vector = (0.0, 0.0, 0.0)
 
 
@@ -143,31 +146,54 @@ LINKS = (
 """Links, parents first."""
 
 
-def humanoid(lying: bool = False) -> ModelBuilder:
-    """Return the humanoid on a floor, standing or ``lying`` on its back. All hinge angles are zero.
+def humanoid(lying: bool = False, count: int = 1) -> ModelBuilder:
+    """Return one or more humanoids on a floor, standing or lying. All hinge angles are zero.
 
     The motor commands (``right_knee_motor``, ...) are fractions of the maximum torques, -1 to 1.
+
+    Args:
+        lying: whether the humanoids lie on their backs.
+        count: number of humanoids, see :func:`placed_links`.
     """
     b = gpusim.ModelBuilder()
     floor = b.add_shape_plane(-1, label="floor")
-    poses, bodies = {"": torso_pose(lying)}, {"": -1}
-    for link in LINKS:
-        frame = Transform.from_axis_angle(link.position, (0.0, 1.0, 0.0), link.tilt)
-        pose = poses[link.name] = poses[link.parent] * frame
-        body = bodies[link.name] = b.add_body(xform=pose, label=link.name)
-        for geom in link.geoms:
-            shape = _add_geom(b, body, geom)
-            b.add_collision_pair(floor, shape, Material(friction=FLOOR_FRICTION))
-        if link.parent:
-            _add_joint(b, bodies[link.parent], body, frame, link)
+    for links, torso in placed_links(lying, count):
+        poses, bodies = {"": torso}, {"": -1}
+        for link in links:
+            frame = Transform.from_axis_angle(link.position, (0.0, 1.0, 0.0), link.tilt)
+            pose = poses[link.name] = poses[link.parent] * frame
+            body = bodies[link.name] = b.add_body(xform=pose, label=link.name)
+            for geom in link.geoms:
+                shape = _add_geom(b, body, geom)
+                b.add_collision_pair(floor, shape, Material(friction=FLOOR_FRICTION))
+            if link.parent:
+                _add_joint(b, bodies[link.parent], body, frame, link)
     return b
 
 
-def torso_pose(lying: bool) -> Transform:
-    """Return the initial pose of the torso."""
-    if lying:
-        return Transform.from_axis_angle((0.0, 0.0, LYING), (0.0, 1.0, 0.0), -0.5 * math.pi)
-    return Transform((0.0, 0.0, STANDING))
+def placed_links(lying: bool, count: int) -> Iterator[tuple[tuple[Link, ...], Transform]]:
+    """Yield the links and the initial torso pose of each humanoid.
+
+    The humanoids are on a square grid. The names of the first humanoid have no prefix. The names of the next humanoids
+    have the prefixes ``humanoid1_``, ``humanoid2_``, ...
+    """
+    columns = math.ceil(math.sqrt(count))
+    for k in range(count):
+        x, y = SPACING * (k % columns), SPACING * (k // columns)
+        torso = Transform((x, y, STANDING))
+        if lying:
+            torso = Transform.from_axis_angle((x, y, LYING), (0.0, 1.0, 0.0), -0.5 * math.pi)
+        prefix = f"humanoid{k}_" if k else ""
+        yield tuple(_renamed(link, prefix) for link in LINKS), torso
+
+
+def _renamed(link: Link, prefix: str) -> Link:
+    return link._replace(
+        name=prefix + link.name,
+        parent=link.parent and prefix + link.parent,
+        geoms=tuple(geom._replace(name=prefix + geom.name) for geom in link.geoms),
+        hinges=tuple(hinge._replace(name=prefix + hinge.name) for hinge in link.hinges),
+    )
 
 
 def _add_geom(b: ModelBuilder, body: int, geom: Geom) -> int:
