@@ -81,7 +81,7 @@ GPUSIM_FN void solve_island(const World& w, int number) {
         const int unknowns = *w.newton_unknowns();
         RUN(unknowns, set_equation(w, e, i));
         GPUSIM_ROLLED
-        for (int k = 0; k < unknowns; ++k) RUN(unknowns - k - 1, eliminate_number(w, k, k + 1 + i));
+        for (int k = 0; k < unknowns; ++k) RUN(rows_below(w, k), eliminate_number(w, k, i));
         GPUSIM_ROLLED
         for (int k = unknowns; k-- > 0;) RUN(k + 1, substitute_number(w, e, k, i));
         RUN(condensed_items(e), move_numbers(w, e, i));

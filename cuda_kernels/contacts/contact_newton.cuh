@@ -355,10 +355,16 @@ GPUSIM_FN void start_newton(const World& w, Island e) {
     judge_newton(w, e, true, *w.newton_square() / real(NEWTON_SLOW));
 }
 #if WHOLE_BLOCKS
-// On a CPU, rows of equations are padded to multiples of eight.
-typedef real Eight __attribute__((vector_size(8 * sizeof(real)), aligned(alignof(real)), may_alias));
-GPUSIM_FN Eight& eight(real* at) { return *reinterpret_cast<Eight*>(at); }
-GPUSIM_FN const Eight& eight(const real* at) { return *reinterpret_cast<const Eight*>(at); }
+// On a CPU, the rows of equations are padded to multiples of eight. A chunk fits into a register, because compilers move
+// larger vectors through the stack.
+#if defined(__AVX512F__)
+#define CHUNK 8
+#else
+#define CHUNK int(32 / sizeof(real))
+#endif
+typedef real Chunk __attribute__((vector_size(CHUNK * sizeof(real)), aligned(alignof(real)), may_alias));
+GPUSIM_FN Chunk& chunk(real* at) { return *reinterpret_cast<Chunk*>(at); }
+GPUSIM_FN const Chunk& chunk(const real* at) { return *reinterpret_cast<const Chunk*>(at); }
 #endif
 // Set one of Newton's equations: a row of the derivative, and the distance from the projection.
 GPUSIM_FN void set_equation(const World& w, Island e, int row) {
@@ -394,13 +400,23 @@ GPUSIM_FN void set_equation(const World& w, Island e, int row) {
         if (vector_at(w, AT_NOW)[k] > real(0))
             out[index_at(w, AT_COLUMN)[k]] -= along * vector_at(w, AT_COEFFICIENT)[row_number];
 }
-GPUSIM_FN void eliminate_number(const World& w, int k, int row) {
-    const auto pivot = equation_at(w, k), out = equation_at(w, row);
-    const real factor = out[k] * (real(1) / pivot[k]);
+// Item: one of the rows below row k on a GPU, all of them on a CPU.
+GPUSIM_FN int rows_below(const World& w, int k) { return WHOLE_BLOCKS ? 1 : *w.newton_unknowns() - k - 1; }
+GPUSIM_FN void eliminate_number(const World& w, int k, int item) {
+    const int unknowns = *w.newton_unknowns();
+    const auto pivot = equation_at(w, k);
+    const real inverse = real(1) / pivot[k];
 #if WHOLE_BLOCKS
-    for (int at = k & ~7; at <= *w.newton_unknowns(); at += 8) eight(out + at) -= eight(pivot + at) * factor;
+    (void)item;
+    for (int row = k + 1; row < unknowns; ++row) {
+        real* out = equation_at(w, row);
+        const real factor = out[k] * inverse;
+        for (int at = k & -CHUNK; at <= unknowns; at += CHUNK) chunk(out + at) -= chunk(pivot + at) * factor;
+    }
 #else
-    for (int at = k + 1; at <= *w.newton_unknowns(); ++at) out[at] -= pivot[at] * factor;
+    const auto out = equation_at(w, k + 1 + item);
+    const real factor = out[k] * inverse;
+    for (int at = k + 1; at <= unknowns; ++at) out[at] -= pivot[at] * factor;
 #endif
 }
 GPUSIM_FN void substitute_number(const World& w, Island e, int k, int row) {
@@ -417,11 +433,11 @@ GPUSIM_FN void move_numbers(const World& w, Island e, int item) {
     const real* step = vector_at(w, AT_STEP);
 #if WHOLE_BLOCKS
     (void)item;
-    // The last eight numbers may reach into the next island, whose values in this row are not in use.
-    for (int at = e.first; at < e.end; at += 8) {
-        Eight sum = eight(vector_at(w, AT_COMPLIANCE) + at) * eight(step + at);
-        for (int k = 0; k < unknowns; ++k) sum += eight(column_at(w, number[k]) + (at - e.first)) * step[number[k]];
-        eight(vector_at(w, AT_STEP_VELOCITY) + at) = sum;
+    // The last chunk may reach into the next island, whose values in this row are not in use.
+    for (int at = e.first; at < e.end; at += CHUNK) {
+        Chunk sum = chunk(vector_at(w, AT_COMPLIANCE) + at) * chunk(step + at);
+        for (int k = 0; k < unknowns; ++k) sum += chunk(column_at(w, number[k]) + (at - e.first)) * step[number[k]];
+        chunk(vector_at(w, AT_STEP_VELOCITY) + at) = sum;
     }
 #else
     const int at = e.first + item;
