@@ -74,10 +74,11 @@ GPUSIM_FN void solve_island(const World& w, int number) {
         if (path >= 0) RUN(sum_items(w, path), sum_path(w, path, i));
         RUN(1, start_condensed(w, e, n));
     }
+    const int numbers = e.end - e.first;
+    RUN(numbers, project_number(w, e, i));
     RUN(1, start_newton(w, e));
     GPUSIM_ROLLED
     while (*w.newton_remaining() > 0) {
-        RUN(1, list_unknowns(w, e));
         const int unknowns = *w.newton_unknowns();
         RUN(unknowns, set_equation(w, e, i));
         GPUSIM_ROLLED
@@ -85,7 +86,13 @@ GPUSIM_FN void solve_island(const World& w, int number) {
         GPUSIM_ROLLED
         for (int k = unknowns; k-- > 0;) RUN(k + 1, substitute_number(w, e, k, i));
         RUN(condensed_items(e), move_numbers(w, e, i));
-        RUN(1, search_step(w, e));
+        GPUSIM_ROLLED
+        while (*w.newton_trials() > 0) {
+            RUN(numbers, project_number(w, e, i));
+            RUN(1, judge_trial(w, e));
+        }
+        RUN(numbers, take_step(w, e, i));
+        RUN(1, end_step(w, e));
     }
     if (w.island_failed()[number]) return;
     GPUSIM_ROLLED

@@ -17,10 +17,9 @@ enum {
     AT_RESIDUAL,      // distance from the projection
     AT_ALONG,       // unit vector of sliding friction
     AT_ACROSS,      // friction limit divided by the norm of the free impulse
+    AT_SQUARE,      // squared distance from the projection
     AT_STEP,        // Newton step of the impulse
     AT_STEP_VELOCITY,
-    AT_TRIAL,
-    AT_TRIAL_VELOCITY,
 };
 // Rows of condensed_index. The normal impulses that limit a friction number are AT_NORMAL,
 // AT_NORMAL + 3, ... below AT_NORMAL_END.
@@ -207,6 +206,7 @@ GPUSIM_FN void start_number(const World& w, int number, real impulse, real veloc
     vector_at(w, AT_SCALE)[number] = scale;
     vector_at(w, AT_COEFFICIENT)[number] = coefficient;
     vector_at(w, AT_CONSTANT_LIMIT)[number] = constant_limit;
+    vector_at(w, AT_STEP)[number] = real(0);
 }
 // Set the numbers of the n-th manifold. For a manifold with a path, sum_path must run before.
 GPUSIM_PHASE void start_condensed(const World& w, Island e, int n) {
@@ -217,6 +217,7 @@ GPUSIM_PHASE void start_condensed(const World& w, Island e, int n) {
     relative_twist(r, w.twist(), twist);
     if (has_path(w, n)) add_path_twist(w, path_of(w, n), twist);
     int at = w.condensed_start()[n];
+    *w.newton_fraction() = real(0);
     const auto velocity = [&](int number) { return dot6(w.condensed_wrench() + 6 * number, twist); };
     for (int k = 0; k < int(r[AT_COUNT]); ++k, at += 3) {
         const Lane p = point_record(r, k);
@@ -239,35 +240,55 @@ GPUSIM_PHASE void start_condensed(const World& w, Island e, int n) {
         start_number(w, at, r[AT_TORQUE + d], velocity(at), none, torque_scale, r[AT_ROLLING], none);
 }
 
-// Projection of a normal impulse, a torque, or both tangential impulses.
-struct Projection {
-    int state, width;
-    real residual, other_residual, along, other_along, across;
-};
-GPUSIM_FN Projection project(const World& w, int number, const real* impulse, const real* velocity) {
-    const int kind = index_at(w, AT_KIND)[number], width = kind == KIND_FIRST ? 2 : 1;
-    const real scale = vector_at(w, AT_SCALE)[number], none = real(0), now = impulse[number], free = now - velocity[number] * scale;
-    const real other = width > 1 ? impulse[number + 1] : none;
-    const Projection released = {STATE_RELEASED, width, now, other, none, none, none};
-    if (kind == KIND_NORMAL) return free > none ? Projection{STATE_HELD, width, now - free, none, none, none, none} : released;
-    real load = none;
-    for (int k = index_at(w, AT_NORMAL)[number]; k < index_at(w, AT_NORMAL_END)[number]; k += 3) load += max_(impulse[k], none);
-    const real limit = vector_at(w, AT_COEFFICIENT)[number] * load + vector_at(w, AT_CONSTANT_LIMIT)[number];
-    if (!(limit > none)) return released;
-    const real other_free = width > 1 ? other - velocity[number + 1] * scale : none, square = free * free + other_free * other_free;
-    if (!(square > limit * limit)) return {STATE_HELD, width, now - free, other - other_free, none, none, none};
-    const real inverse_size = real(1) / sqrt_(square), along = free * inverse_size;
-    const real other_along = other_free * inverse_size;
-    return {STATE_SLIDING, width, now - limit * along, other - limit * other_along, along, other_along,
-            limit * inverse_size};
+// Return the impulse after a fraction of the Newton step, or its velocity.
+GPUSIM_FN real after_step(const World& w, int row, int step_row, int number) {
+    const real now = vector_at(w, row)[number], fraction = *w.newton_fraction();
+    return fraction > real(0) ? now - vector_at(w, step_row)[number] * fraction : now;
 }
-GPUSIM_FN real residual_square(const World& w, Island e, const real* impulse, const real* velocity) {
-    real sum = real(0);
-    for (int at = e.first; at < e.end;) {
-        const Projection p = project(w, at, impulse, velocity);
-        sum += p.residual * p.residual + p.other_residual * p.other_residual;
-        at += p.width;
+GPUSIM_FN real trial_impulse(const World& w, int number) { return after_step(w, AT_NOW, AT_STEP, number); }
+GPUSIM_FN real free_impulse(const World& w, int number, real impulse, real scale) {
+    return impulse - after_step(w, AT_VELOCITY, AT_STEP_VELOCITY, number) * scale;
+}
+GPUSIM_FN void set_projection(const World& w, int number, int state, bool idle, real residual, real along, real across) {
+    vector_at(w, AT_RESIDUAL)[number] = residual;
+    vector_at(w, AT_ALONG)[number] = along;
+    vector_at(w, AT_ACROSS)[number] = across;
+    index_at(w, AT_STATE)[number] = state;
+    index_at(w, AT_COLUMN)[number] = idle ? -1 : 0;
+}
+// Item: a number of the island. Project a normal impulse, a torque, or both tangential impulses after a fraction of the
+// Newton step. Zeros that do not change are idle.
+GPUSIM_FN void project_number(const World& w, Island e, int item) {
+    const int number = e.first + item, kind = index_at(w, AT_KIND)[number], width = kind == KIND_FIRST ? 2 : 1;
+    if (kind == KIND_SECOND) return;
+    const real none = real(0), scale = vector_at(w, AT_SCALE)[number], now = trial_impulse(w, number);
+    const real free = free_impulse(w, number, now, scale), other = width > 1 ? trial_impulse(w, number + 1) : none;
+    const real other_free = width > 1 ? free_impulse(w, number + 1, other, scale) : none;
+    int state = kind == KIND_NORMAL && free > none ? STATE_HELD : STATE_RELEASED;
+    real limit = none, inverse_size = none;
+    if (kind != KIND_NORMAL) {
+        real load = none;
+        for (int k = index_at(w, AT_NORMAL)[number]; k < index_at(w, AT_NORMAL_END)[number]; k += 3)
+            load += max_(trial_impulse(w, k), none);
+        limit = vector_at(w, AT_COEFFICIENT)[number] * load + vector_at(w, AT_CONSTANT_LIMIT)[number];
+        const real square = free * free + other_free * other_free;
+        if (limit > none) state = square > limit * limit ? STATE_SLIDING : STATE_HELD;
+        if (state == STATE_SLIDING) inverse_size = real(1) / sqrt_(square);
     }
+    const real along = free * inverse_size, other_along = other_free * inverse_size, across = limit * inverse_size;
+    const bool held = state == STATE_HELD, slides = state == STATE_SLIDING;
+    const bool idle = !held && !slides && now == none && other == none;
+    const real residual = now - (held ? free : slides ? limit * along : none);
+    const real other_residual = other - (held ? other_free : slides ? limit * other_along : none);
+    set_projection(w, number, state, idle, residual, along, across);
+    vector_at(w, AT_SQUARE)[number] = residual * residual + other_residual * other_residual;
+    if (width == 1) return;
+    set_projection(w, number + 1, state, idle, other_residual, other_along, across);
+    vector_at(w, AT_SQUARE)[number + 1] = none;
+}
+GPUSIM_FN real residual_square(const World& w, Island e) {
+    real sum = real(0);
+    for (int at = e.first; at < e.end; ++at) sum += vector_at(w, AT_SQUARE)[at];
     return sum;
 }
 GPUSIM_FN real condensed_load(const World& w, Island e, const real* impulse) {
@@ -276,22 +297,13 @@ GPUSIM_FN real condensed_load(const World& w, Island e, const real* impulse) {
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, impulse[at]);
     return load;
 }
-// List the unknowns of Newton's equations: all numbers, except zeros that do not change.
+// List the unknowns of Newton's equations: all numbers that are not idle.
 GPUSIM_FN void list_unknowns(const World& w, Island e) {
-    const real* now = vector_at(w, AT_NOW);
-    int unknowns = 0;
-    for (int at = e.first; at < e.end;) {
-        const Projection p = project(w, at, now, vector_at(w, AT_VELOCITY));
-        const bool idle = p.state == STATE_RELEASED && now[at] == real(0) && (p.width == 1 || now[at + 1] == real(0));
-        for (int d = 0; d < p.width; ++d, ++at) {
-            vector_at(w, AT_RESIDUAL)[at] = d ? p.other_residual : p.residual;
-            vector_at(w, AT_ALONG)[at] = d ? p.other_along : p.along;
-            vector_at(w, AT_ACROSS)[at] = p.across;
-            vector_at(w, AT_STEP)[at] = real(0);
-            index_at(w, AT_STATE)[at] = p.state;
-            index_at(w, AT_COLUMN)[at] = idle ? -1 : unknowns;
-            if (!idle) index_at(w, AT_UNKNOWN)[e.first + unknowns++] = at;
-        }
+    int *column = index_at(w, AT_COLUMN), unknowns = 0;
+    for (int at = e.first; at < e.end; ++at) {
+        if (column[at] < 0) continue;
+        column[at] = unknowns;
+        index_at(w, AT_UNKNOWN)[e.first + unknowns++] = at;
     }
     *w.newton_unknowns() = unknowns;
 }
@@ -309,6 +321,8 @@ GPUSIM_FN bool jams(const World& w, Island e) {
 // error, increase the damping. ``before`` is newton_square before the step.
 GPUSIM_FN void judge_newton(const World& w, Island e, bool moved, real before) {
     const real load = condensed_load(w, e, vector_at(w, AT_NOW)), square = *w.newton_square();
+    *w.newton_fraction() = real(1);
+    *w.newton_trials() = NEWTON_HALVINGS + 1;
     const real tolerance = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance()));
     const real coarse_tolerance = real(CONVERGED) * load;
     if (!moved) *w.newton_damping() *= real(NEWTON_GROWTH);
@@ -321,7 +335,7 @@ GPUSIM_FN void judge_newton(const World& w, Island e, bool moved, real before) {
     }
     *w.newton_remaining() = ends || stalls ? 0 : *w.newton_remaining() - 1;
     w.island_failed()[e.number] = stalls && !ends;
-    if (!ends) return;
+    if (!ends) return list_unknowns(w, e);
     for (int at = e.first; at < e.end; ++at)
         if (index_at(w, AT_KIND)[at] == KIND_NORMAL) vector_at(w, AT_NOW)[at] = max_(vector_at(w, AT_NOW)[at], real(0));
     *w.contact_change() = max_(*w.contact_change(), sqrt_(square));
@@ -346,10 +360,9 @@ GPUSIM_FN void end_newton(const World& w) {
     if (some) *w.square_before() = 0.0;
 }
 GPUSIM_FN void start_newton(const World& w, Island e) {
-    list_unknowns(w, e);
     const real residual = max_velocity(w, e, vector_at(w, AT_RESIDUAL), nullptr);
     *w.newton_bound() = real(NEWTON_GAIN) * residual + max_velocity(w, e, vector_at(w, AT_NOW), nullptr);
-    *w.newton_square() = residual_square(w, e, vector_at(w, AT_NOW), vector_at(w, AT_VELOCITY));
+    *w.newton_square() = residual_square(w, e);
     *w.newton_damping() = real(NEWTON_DAMPING);
     *w.newton_remaining() = NEWTON_PASSES + 1;
     judge_newton(w, e, true, *w.newton_square() / real(NEWTON_SLOW));
@@ -446,30 +459,23 @@ GPUSIM_FN void move_numbers(const World& w, Island e, int item) {
     vector_at(w, AT_STEP_VELOCITY)[at] = sum;
 #endif
 }
-// Apply the step. If the impulses are not closer to their projections, try a half, a quarter, ... of the step.
-GPUSIM_FN void search_step(const World& w, Island e) {
-    real *now = vector_at(w, AT_NOW), *velocity = vector_at(w, AT_VELOCITY);
-    real *trial = vector_at(w, AT_TRIAL), *trial_velocity = vector_at(w, AT_TRIAL_VELOCITY);
-    const real *step = vector_at(w, AT_STEP), *moved = vector_at(w, AT_STEP_VELOCITY);
+// Halve the step until the impulses are closer to their projections. If no step helps, the last trial has no step.
+GPUSIM_FN void judge_trial(const World& w, Island e) {
+    const int trials = *w.newton_trials() - 1;
+    const bool ends = trials == 0 || residual_square(w, e) < *w.newton_square();
+    *w.newton_trials() = ends ? 0 : trials;
+    if (!ends) *w.newton_fraction() *= real(trials > 1 ? 0.5 : 0.0);
+}
+GPUSIM_FN void take_step(const World& w, Island e, int item) {
+    const int number = e.first + item;
+    vector_at(w, AT_NOW)[number] = trial_impulse(w, number);
+    vector_at(w, AT_VELOCITY)[number] = after_step(w, AT_VELOCITY, AT_STEP_VELOCITY, number);
+    vector_at(w, AT_STEP)[number] = real(0);
+}
+GPUSIM_FN void end_step(const World& w, Island e) {
     const real before = *w.newton_square();
-    real fraction = real(1), square = before;
-    bool better = false;
-    for (int halving = 0; halving < NEWTON_HALVINGS && !better; ++halving, fraction *= real(0.5)) {
-        for (int at = e.first; at < e.end; ++at) {
-            trial[at] = now[at] - step[at] * fraction;
-            trial_velocity[at] = velocity[at] - moved[at] * fraction;
-        }
-        square = residual_square(w, e, trial, trial_velocity);
-        better = square < before;
-    }
-    if (better) {
-        *w.newton_square() = square;
-        for (int at = e.first; at < e.end; ++at) {
-            now[at] = trial[at];
-            velocity[at] = trial_velocity[at];
-        }
-    }
-    judge_newton(w, e, better, before);
+    *w.newton_square() = residual_square(w, e);
+    judge_newton(w, e, *w.newton_fraction() > real(0), before);
 }
 // Store the impulses of the n-th manifold, and update the velocities of its bodies.
 GPUSIM_PHASE void store_condensed(const World& w, int n) {
