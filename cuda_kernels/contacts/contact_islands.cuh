@@ -32,10 +32,10 @@ template <class F> GPUSIM_FN void each_touching(const World& w, F call) {
             call(list < 0 ? articulated_member(w, i) : list_member(w, list, i), list < 0 ? i : -1);
     }
 }
-GPUSIM_FN void enter_condensed(const World& w, int slot, int m, int path, int first, int number) {
+GPUSIM_FN void enter_condensed(const World& w, int slot, int m, int path, int island, int number) {
     w.condensed_member()[slot] = m;
     w.condensed_path()[slot] = path;
-    w.condensed_island()[slot] = first;
+    w.condensed_island()[slot] = island;
     w.condensed_start()[slot] = number;
 }
 // End the list of islands. ``slots`` manifolds have ``numbers`` impulses.
@@ -104,7 +104,7 @@ GPUSIM_FN void list_islands(const World& w, bool all) {
         }
         if (path >= 0) w.path_island()[path] = island[node];
         if (island[node] < 0) return;
-        enter_condensed(w, next[node]++, m, path, w.island_slot()[island[node]], number[node]);
+        enter_condensed(w, next[node]++, m, path, island[node], number[node]);
         number[node] += contact_numbers(w, m);
     });
     end_islands(w, islands, slots, end, largest);

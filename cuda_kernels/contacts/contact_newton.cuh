@@ -164,14 +164,18 @@ GPUSIM_FN void subtract_common_path(const World& w, int from, int to, real* out)
         k += b <= a;
     }
 }
-// Item: an ordered pair of manifolds of an island. R is symmetric, so the kernel skips (j, i) if it computes (i, j).
-GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * *w.island_largest(); }
+// Item: a pair of manifolds of an island. R is symmetric, so each manifold has pairs with itself and with the next half of
+// the island, where the first manifold follows the last one.
+GPUSIM_FN int pair_steps(const World& w) { return *w.island_largest() / 2 + 1; }
+GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * pair_steps(w); }
 // Return the number of columns of a manifold. A point without torques has three columns.
 GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[path_of(w, n)] : 6; }
 GPUSIM_PHASE void condense_pair(const World& w, int item) {
-    const int largest = *w.island_largest(), from = item / largest, start = w.condensed_island()[from];
-    const int to = start + item % largest, first = w.condensed_start()[start];
-    if (to > from) return;
+    const int steps = pair_steps(w), n = item / steps, step = item % steps, island = w.condensed_island()[n];
+    const int start = w.island_slot()[island], end = w.island_slot()[island + 1], first = w.condensed_start()[start];
+    // If the number of manifolds is even, two of them have the same opposite pair.
+    if (2 * step > end - start || (2 * step == end - start && n + step >= end)) return;
+    const int other = n + step < end ? n + step : n + step - (end - start), from = max_(n, other), to = min_(n, other);
     const ReadLane source = read_record(w, condensed_member(w, from)), target = read_record(w, condensed_member(w, to));
     const int columns = columns_of(w, from), rows = columns_of(w, to);
     real out[36];

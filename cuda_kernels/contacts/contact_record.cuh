@@ -183,23 +183,27 @@ template <class R> GPUSIM_FN void clear_record(R r, int first, int end) {
     const NUMBER(R) none[2] = {};
     for (int k = first; k < end; k += 2) put_numbers<2>(none, r + k);
 }
+// Return the number of points if all records of an item are used and have the same number of points. Otherwise, return 0.
+GPUSIM_FN int common_points(const World& w, int slot) {
+    if (!is_filled(w, slot + ITEM_LANES - 1)) return 0;
+    const int points = w.pair_points()[w.color_member()[slot]];
+    for (int l = 1; l < ITEM_LANES; ++l)
+        if (w.pair_points()[w.color_member()[slot + l]] != points) return 0;
+    return points;
+}
 // Item: records. The phase runs once per step, after stage color_contacts.
 GPUSIM_PHASE void load_pair(const World& w, int item) {
     if (item >= record_items(w)) return;
-    const int slot = item * ITEM_LANES;
+    const int slot = item * ITEM_LANES, points = common_points(w, slot);
     Item r = item_at(w, slot);
-#if ITEM_LANES == 1
-    // The stages overwrite all other parts of the record.
-    if (is_filled(w, slot)) {
+    if (points) {  // the stages overwrite all other parts of the records
         clear_record(r, AT_RESTITUTION / 2 * 2, FIRST_POINT);
-        const int points = w.pair_points()[w.color_member()[slot]];
         for (int k = 0; k < points; ++k) clear_record(point_record(r, k), AT_GAMMA, AT_INVERSE_MASS);
-        return load_lane(w, slot);
+    } else {
+        clear_record(r, 0, RECORD_SIZE);
+        for (int k = 0; k < ANCHOR_SIZE; ++k)
+            for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_offset(slot) + LANES * k + l] = 0.0;
     }
-#endif
-    clear_record(r, 0, RECORD_SIZE);
-    for (int k = 0; k < ANCHOR_SIZE; ++k)
-        for (int l = 0; l < ITEM_LANES; ++l) w.record_anchor()[anchor_offset(slot) + LANES * k + l] = 0.0;
     for (int l = 0; l < ITEM_LANES; ++l) load_lane(w, slot + l);
 }
 // Return whether a point bounced. After a bounce, the next contact starts without impulses.

@@ -105,7 +105,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("condensed_failed", (), "int", "-", "1: Newton's method has not solved all contacts of this pass"),
     Field("condensed_member", ("condensed_slots",), "int", "-", "manifolds for Newton's method, by island"),
     Field("condensed_path", ("condensed_slots",), "int", "-", "index in the list of articulated manifolds, or -1"),
-    Field("condensed_island", ("condensed_slots",), "int", "-", "index of the first manifold of the same island"),
+    Field("condensed_island", ("condensed_slots",), "int", "-", "island of each manifold"),
     Field("condensed_start", ("condensed_slots",), "int", "-", "index of the first impulse of each manifold"),
     Field("condensed_wrench", ("condensed_total", 6), "real", "-", "unit wrench of each impulse"),
     Field("condensed_index", (6, "condensed_total"), "int", "-", "kind and indices (contact_newton.cuh)"),

@@ -228,7 +228,7 @@ CONTACT_PHASES = (
         "condensed_pairs(w)",
         room="w.condensed_slots() * w.island_manifolds()",
         reads="condensed_island condensed_member condensed_path condensed_start condensed_wrench "
-        "island_largest manifold path_columns path_count path_pivot path_start path_w pivot_inverse "
+        "island_largest island_slot manifold path_columns path_count path_pivot path_start path_w pivot_inverse "
         "record_index",
         writes="condensed_response",
     ),
