@@ -109,10 +109,14 @@ template <class T> GPUSIM_FN void whole_numbers(Vector<T> x, int* out) {
     typedef int Whole __attribute__((vector_size(VECTOR_BYTES / sizeof(T) * sizeof(int)), aligned(sizeof(int)), may_alias));
     *reinterpret_cast<Whole*>(out) = __builtin_convertvector(x.v, Whole);
 }
-// Return the maximum lane of non-negative numbers. NaN is the greatest.
+// Return the maximum lane of non-negative numbers. NaN is the greatest, as for integers with the same bits.
 template <class T> GPUSIM_FN T greatest_lane(Vector<T> x) {
-    T result = x.v[0];
-    for (int l = 1; l < GPUSIM_LANES; ++l) result = T(x.v[l]) <= result || is_nan(result) ? result : T(x.v[l]);
+    typedef std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t> Bits;
+    Bits bits[sizeof(Vector<T>) / sizeof(T)], greatest = 0;
+    std::memcpy(bits, &x, sizeof(bits));
+    for (Bits lane : bits) greatest = max_(greatest, Bits(lane & (Bits(-1) >> 1)));
+    T result;
+    std::memcpy(&result, &greatest, sizeof(T));
     return result;
 }
 // Use instructions directly, because compilers vectorize loops over square roots only without errno.
