@@ -164,6 +164,8 @@ def compare(case: str, processes: Sequence[subprocess.Popen[str]], rounds: int) 
     times: list[list[float]] = [[] for _ in processes]
     bits = [""] * len(processes)
     if any(p.stdout is None or p.stdout.readline().strip() != "ready" for p in processes):
+        for process in processes:
+            process.terminate()
         return [case, "failed"]
     for _ in range(rounds):
         for k, process in enumerate(processes):
