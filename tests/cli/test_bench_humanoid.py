@@ -180,3 +180,21 @@ def test_enough_ends_a_run() -> None:
     reported: list[str] = []
     records = run_cases([case, case, case], Options("numpy"), reported.append, lambda: len(reported) > 0)
     assert len(records) == len(reported) == 1
+
+
+def test_a_crowd_consists_of_equal_humanoids() -> None:
+    model = humanoid.humanoid(lying=True, count=3).finalize()
+    sim = gpusim.Simulation(model, 1, "numpy", config=gpusim.SolverConfig(dt=humanoid.DT))
+    sim.step(3)
+    position = sim.state.arrays["position"][0, :-1].reshape(3, len(humanoid.LINKS), 3)  # without the world
+    offset = humanoid.SPACING * np.array([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
+    np.testing.assert_allclose(position - offset[:, None], np.tile(position[0], (3, 1, 1)), atol=1e-9)
+    assert model.bodies[len(humanoid.LINKS)].label == "humanoid1_torso"
+
+
+def test_mujocos_crowd_has_the_same_bodies() -> None:
+    mujoco = pytest.importorskip("mujoco", reason=NO_MUJOCO)
+    model = humanoid.humanoid(count=3).finalize()
+    theirs = mujoco.MjModel.from_xml_string(humanoid_mjcf(count=3))
+    names = [theirs.body(k).name for k in range(1, theirs.nbody)]
+    assert names == [body.label for body in model.bodies]
