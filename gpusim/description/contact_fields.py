@@ -108,7 +108,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("condensed_island", ("condensed_slots",), "int", "-", "island of each manifold"),
     Field("condensed_start", ("condensed_slots",), "int", "-", "index of the first impulse of each manifold"),
     Field("condensed_wrench", ("condensed_total", 6), "real", "-", "unit wrench of each impulse"),
-    Field("condensed_index", (6, "condensed_total"), "int", "-", "kind and indices (contact_newton.cuh)"),
+    Field("condensed_index", (6, "condensed_total"), "int", "-", "kind and indices (contact_condense.cuh)"),
     Field("condensed_vector", (13, "condensed_total"), "real", "N s", "impulses, velocities (contact_newton.cuh)"),
     Field(
         "condensed_response",
@@ -122,7 +122,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("newton_bound", (), "real", "m/s", "maximum velocity change that one impulse may cause"),
     Field("newton_damping", (), "real", "-", "damping of Newton's equations"),
     Field("newton_fraction", (), "real", "-", "fraction of the Newton step that a trial takes"),
-    Field("newton_trials", (), "int", "-", "remaining trials of fractions"),
+    Field("newton_trials", (), "int", "-", "remaining trials of the step"),
     Field("newton_unknowns", (), "int", "-", "number of impulses that a step of Newton's method changes"),
     Field("newton_remaining", (), "int", "-", "remaining steps"),
     Field("sweep_square", ("pairs",), "real", "J", "squared impulse changes of a sweep, by manifold"),
