@@ -74,8 +74,7 @@ GPUSIM_FN void solve_island(const World& w, int number) {
         if (path >= 0) RUN(sum_items(w, path), sum_path(w, path, i));
         RUN(1, start_condensed(w, e, n));
     }
-    const int numbers = e.end - e.first;
-    RUN(numbers, project_number(w, e, i));
+    RUN(e.end - e.first, project_number(w, e, i));
     RUN(1, start_newton(w, e));
     GPUSIM_ROLLED
     while (*w.newton_remaining() > 0) {
@@ -88,10 +87,10 @@ GPUSIM_FN void solve_island(const World& w, int number) {
         RUN(condensed_items(e), move_numbers(w, e, i));
         GPUSIM_ROLLED
         while (*w.newton_trials() > 0) {
-            RUN(numbers, project_number(w, e, i));
+            RUN(e.end - e.first, project_number(w, e, i));
             RUN(1, judge_trial(w, e));
         }
-        RUN(numbers, take_step(w, e, i));
+        RUN(e.end - e.first, take_step(w, e, i));
         RUN(1, end_step(w, e));
     }
     if (w.island_failed()[number]) return;

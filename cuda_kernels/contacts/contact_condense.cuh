@@ -121,10 +121,11 @@ GPUSIM_FN int condensed_pairs(const World& w) { return condensed_size(w) * pair_
 GPUSIM_FN int columns_of(const World& w, int n) { return has_path(w, n) ? w.path_columns()[path_of(w, n)] : 6; }
 GPUSIM_PHASE void condense_pair(const World& w, int item) {
     const int steps = pair_steps(w), n = item / steps, step = item % steps, island = w.condensed_island()[n];
-    const int start = w.island_slot()[island], end = w.island_slot()[island + 1], first = w.condensed_start()[start];
+    const int start = w.island_slot()[island], end = w.island_slot()[island + 1], size = end - start;
     // If the number of manifolds is even, two of them have the same opposite pair.
-    if (2 * step > end - start || (2 * step == end - start && n + step >= end)) return;
-    const int other = n + step < end ? n + step : n + step - (end - start), from = max_(n, other), to = min_(n, other);
+    if (2 * step > size || (2 * step == size && n + step >= end)) return;
+    const int other = n + step < end ? n + step : n + step - size, from = max_(n, other), to = min_(n, other);
+    const int first = w.condensed_start()[start];
     const ReadLane source = read_record(w, condensed_member(w, from)), target = read_record(w, condensed_member(w, to));
     const int columns = columns_of(w, from), rows = columns_of(w, to);
     real out[36];
