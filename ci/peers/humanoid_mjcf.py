@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ci.peers.mjcf import mjcf_text, numbers
-from gpusim.bench.humanoid import COMMAND_RANGE, DT, FLOOR_FRICTION, ORIGIN, Geom, Link, placed_links
+from gpusim.bench.humanoid import COMMAND_RANGE, DT, FLOOR_FRICTION, ORIGIN, Geom, Link, humanoid_copies
 from gpusim.transform import Transform
 
 
@@ -19,7 +19,7 @@ def humanoid_mjcf(lying: bool = False, options: str = "", count: int = 1) -> str
     """
     bodies = f'<geom name="floor" type="plane" size="20 20 0.125" condim="3" friction="{FLOOR_FRICTION} 0.1 0.1"/>'
     motors = ""
-    for links, pose in placed_links(lying, count):
+    for links, pose in humanoid_copies(lying, count):
         position = f'pos="{numbers(pose.position)}" quat="{_quaternion(pose)}"'
         bodies += _body_mjcf(links[0], links, position, "<freejoint/>")
         hinges = [hinge for link in links for hinge in link.hinges]

@@ -153,11 +153,11 @@ def humanoid(lying: bool = False, count: int = 1) -> ModelBuilder:
 
     Args:
         lying: whether the humanoids lie on their backs.
-        count: number of humanoids, see :func:`placed_links`.
+        count: number of humanoids, see :func:`humanoid_copies`.
     """
     b = gpusim.ModelBuilder()
     floor = b.add_shape_plane(-1, label="floor")
-    for links, torso in placed_links(lying, count):
+    for links, torso in humanoid_copies(lying, count):
         poses, bodies = {"": torso}, {"": -1}
         for link in links:
             frame = Transform.from_axis_angle(link.position, (0.0, 1.0, 0.0), link.tilt)
@@ -171,7 +171,7 @@ def humanoid(lying: bool = False, count: int = 1) -> ModelBuilder:
     return b
 
 
-def placed_links(lying: bool, count: int) -> Iterator[tuple[tuple[Link, ...], Transform]]:
+def humanoid_copies(lying: bool, count: int) -> Iterator[tuple[tuple[Link, ...], Transform]]:
     """Yield the links and the initial torso pose of each humanoid.
 
     The humanoids are on a square grid. The names of the first humanoid have no prefix. The names of the next humanoids
