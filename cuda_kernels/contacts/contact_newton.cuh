@@ -149,10 +149,10 @@ GPUSIM_FN real residual_square(const World& w, Island e) {
     for (int at = e.first; at < e.end; ++at) sum += vector_at(w, AT_SQUARE)[at];
     return sum;
 }
-GPUSIM_FN real condensed_load(const World& w, Island e, const real* impulse) {
+GPUSIM_FN real condensed_load(const World& w, Island e) {
     real load = real(0);
     for (int at = e.first; at < e.end; ++at)
-        if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, impulse[at]);
+        if (index_at(w, AT_KIND)[at] == KIND_NORMAL) load = max_(load, vector_at(w, AT_NOW)[at]);
     return load;
 }
 // List the unknowns of Newton's equations: all numbers that are not idle.
@@ -178,7 +178,7 @@ GPUSIM_FN bool jams(const World& w, Island e) {
 // Decide whether the iterations end with a solution, end with a failure, or continue. If the step did not reduce the
 // error, increase the damping. ``before`` is newton_square before the step.
 GPUSIM_FN void judge_newton(const World& w, Island e, bool moved, real before) {
-    const real load = condensed_load(w, e, vector_at(w, AT_NOW)), square = *w.newton_square();
+    const real load = condensed_load(w, e), square = *w.newton_square();
     *w.newton_fraction() = real(1);
     *w.newton_trials() = NEWTON_HALVINGS + 1;
     const real tolerance = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance()));

@@ -135,7 +135,7 @@ GPUSIM_FN void seam_direction(const World& w, int tile, const double* normal, in
 }
 GPUSIM_FN double seam_probe_distance(const World& w, int tile) { return SEAM_LOOK * w.seam_reach()[tile]; }
 // Return whether a point of the tile near x is in no neighbor. The points are in the plane perpendicular to n.
-GPUSIM_SHARED bool seam_is_uncovered(const World& w, int tile, const double* x, const double* n) {
+GPUSIM_FN bool seam_is_uncovered(const World& w, int tile, const double* x, const double* n) {
     const double probe = seam_probe_distance(w, tile);
     for (int k = 0; k < 8; ++k) {
         double point[3];
@@ -241,7 +241,7 @@ GPUSIM_FN void seam_face_normal(const World& w, int tile, int side, const SeamPo
     for (int k = 0; k < 3 && side == 1; ++k) normal[k] = -normal[k];
 }
 // Return whether neighbors cover all points of a new manifold. If not, correct a normal that is not the face normal.
-GPUSIM_SHARED bool seam_covers_manifold(const World& w, int a, int b, Manifold& found) {
+GPUSIM_FN bool seam_covers_manifold(const World& w, int a, int b, Manifold& found) {
     for (int side = 0; side < 2; ++side) {
         const int tile = side ? b : a;
         if (w.seam_start()[tile] == w.seam_start()[tile + 1]) continue;
@@ -262,7 +262,7 @@ GPUSIM_FN int seam_pair(const World& w, int neighbor, int other) {
     return k < 0 ? k : k - slots_before(w.pair_shapes(), k);
 }
 // Return bits that mark the common points of pair m and pair k of a neighbor, if the pairs have a soft law.
-GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
+GPUSIM_FN int seam_shared(const World& w, int m, int side, int k, int at) {
     if (!(pair_law(w, m)[0] > 0.0) || pair_law(w, m) != pair_law(w, k)) return 0;
     double n[3], o[3];
     seam_normal(w, m, side, n);
@@ -282,7 +282,7 @@ GPUSIM_SHARED int seam_shared(const World& w, int m, int side, int k, int at) {
     return seam_pair_verdict(w, k, at) == SEAM_DROPPED ? 0 : bits;
 }
 // Return whether the shape on one side rises above the contact plane of pair k by more than 45 degrees.
-GPUSIM_SHARED bool seam_rises_steeply(const World& w, int m, int side, int k, int at) {
+GPUSIM_FN bool seam_rises_steeply(const World& w, int m, int side, int k, int at) {
     const double *x = seam_point(w, m, side, 0), diagonal = 0.70710678118654757;
     const int tile = w.pair_shapes()[2 * m + side];
     const double probe = seam_probe_distance(w, tile);
