@@ -130,7 +130,7 @@ GPUSIM_FN bool joint_contacts_settled(const World& w) {
 // Return the error of the rows at which the passes end (m/s or rad/s).
 GPUSIM_FN real settled_error(const World& w) {
     const real limit = w.loop_constraints() ? real(LOOPS_SETTLED) : real(SETTLED);
-    return joint_contacts_settled(w) ? max_(limit, real(WEIGHT_SETTLED * w.h * norm3(w.gravity()))) : limit;
+    return joint_contacts_settled(w) ? max_(limit, real(CONTACTS_SETTLED * w.h * norm3(w.gravity()))) : limit;
 }
 // End the passes if the bias matches the velocities and no row has a residual. The guard stores the solution of the
 // first pass, and restores this solution if later refreshes diverge.

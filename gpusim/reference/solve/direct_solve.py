@@ -72,10 +72,11 @@ LOOSE = 1e12
 # The passes end when the error of every row is below SETTLED (m/s), or below LOOPS_SETTLED in worlds with loops.
 SETTLED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-6}
 LOOPS_SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
-# If joints carry contacts, the passes also end when the error of every row is below WEIGHT_SETTLED times the speed that
-# gravity adds in a substep. The last contact impulses must have changed by at most CONTACTS_SETTLED times the greatest
-# impulse. Contacts start and end at substeps, so their errors are much larger (ci/bench/cpu.md).
-WEIGHT_SETTLED, CONTACTS_SETTLED = 1e-2, 1e-3
+# If bodies with joints are in contact, the passes also end when the error of every row is below CONTACTS_SETTLED times
+# the speed that gravity adds in a substep. In addition, the contact impulses must have changed by at most
+# CONTACTS_SETTLED times the greatest impulse. Contacts start and end at substeps, so their errors are much larger
+# (ci/bench/cpu.md).
+CONTACTS_SETTLED = 1e-3
 
 
 class Rows:
@@ -379,7 +380,7 @@ def _settled_error(w: StepBuffers) -> Array:
     limit = np.full(w.num_worlds, limits[w.real], w.real)
     if w.touch is None or w.topology.swept.any():
         return limit
-    weight = (np.linalg.norm(w.parameters["gravity"], axis=-1) * (WEIGHT_SETTLED * w.h)).astype(w.real)
+    weight = (np.linalg.norm(w.parameters["gravity"], axis=-1) * (CONTACTS_SETTLED * w.h)).astype(w.real)
     carries = w.touch.on_joints & (w.contact_residual_now <= w.real.type(CONTACTS_SETTLED))
     return np.where(carries, np.maximum(limit, weight), limit)
 
