@@ -80,7 +80,7 @@ LINKER = "nvlink"
 LIMITS = Path(__file__).with_name("kernel_limits.json")
 # The script rounds limits up to multiples, because ptxas is not deterministic and sources grow.
 ROUNDED = {"registers": 8, "stack": 256, "spills": 256, "local": 100, "generic": 50}
-INCREASE = {"spills": 1.01}
+INCREASE = {"spills": 1.01}  # two runs of ptxas on the same code may differ by 50 bytes
 MAX_REGISTERS = 255
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
