@@ -241,7 +241,7 @@ GPUSIM_FN void seam_face_normal(const World& w, int tile, int side, const SeamPo
     for (int k = 0; k < 3 && side == 1; ++k) normal[k] = -normal[k];
 }
 // Return whether neighbors cover all points of a new manifold. If not, correct a normal that is not the face normal.
-GPUSIM_FN bool seam_covers_manifold(const World& w, int a, int b, Manifold& found) {
+GPUSIM_SHARED bool seam_covers_manifold(const World& w, int a, int b, Manifold& found) {
     for (int side = 0; side < 2; ++side) {
         const int tile = side ? b : a;
         if (w.seam_start()[tile] == w.seam_start()[tile + 1]) continue;
