@@ -3,7 +3,7 @@
     python ci/ptx/count.py [CASE ...] [--card h200] [--limits] [--functions 20] [--list]
 
 The worlds fill one warp. Each world has as many threads as in a run of 8192 worlds on an H200. The script counts for a
-step of one world, as the mean of 20 launches (models that run alone: one launch):
+step of one world:
 
 * PTX instructions of all threads, and of warps. The ratio of both counts is the mean number of active threads.
 * Number of instructions that run at least once.
@@ -45,7 +45,7 @@ from gpusim.backends.cuda.nvrtc import load_nvrtc  # noqa: E402
 from gpusim.bench.drive import run_driven  # noqa: E402
 from gpusim.bench.workloads import Case, chosen_cases  # noqa: E402
 
-WORLDS, STEPS = 8192, 20
+WORLDS = 8192
 CACHES = (4096, 6144, 7475, 28672)
 """Cache sizes, bytes per world."""
 CASES = {
@@ -165,7 +165,7 @@ def _on_executor(modules: CountedModules, shape: Any) -> Iterator[None]:
 
 
 def count_case(name: str) -> Counts:
-    """Run a step, and count the following steps, which have warm caches.
+    """Run two steps, and count only the second step, which has warm caches.
 
     Args:
         name: key of CASES.
@@ -189,12 +189,10 @@ def count_case(name: str) -> Counts:
             sim.step()
         for module, _ in modules.loaded:
             executor().take_counts(module.number)
-        steps = 1 if alone else STEPS
-        for _ in range(steps):
-            for sim in (cuda, native):
-                sim.step()
+        for sim in (cuda, native):
+            sim.step()
         same_bits(cuda, native)
-        return summary(name, modules, worlds, steps)
+        return summary(name, modules, worlds)
 
 
 def same_bits(cuda: Simulation, native: Simulation) -> None:
@@ -205,14 +203,13 @@ def same_bits(cuda: Simulation, native: Simulation) -> None:
         raise RuntimeError(f"the bits of {', '.join(wrong[:3])} differ from native's")
 
 
-def summary(name: str, modules: CountedModules, worlds: int, steps: int = 1) -> Counts:
+def summary(name: str, modules: CountedModules, worlds: int) -> Counts:
     """Return the counts since the last restart or summary.
 
     Args:
         name: name of the case.
         modules: all modules whose kernels were launched.
-        worlds: number of worlds.
-        steps: number of steps of each world.
+        worlds: divisor of the counts: number of worlds, or number of steps of one world.
     """
     counts, kinds, functions, lines = Counts(name), Counter[str](), Counter[str](), Counter[str]()
     memory = [0] * (3 * TRAFFIC + len(modules.caches))
@@ -243,11 +240,11 @@ def summary(name: str, modules: CountedModules, worlds: int, steps: int = 1) -> 
     }
     for size, fetched in zip(modules.caches, memory[3 * TRAFFIC :], strict=True):
         per_world[f"kB at {size / worlds / 1024:.1f}"] = fetched / 1e3
-    counts.figures = {key: value / (worlds * steps) for key, value in per_world.items()}
+    counts.figures = {key: value / worlds for key, value in per_world.items()}
     counts.figures |= {"code": code_size, "active threads": threads_total / warps_total}
     counts.shares = {kind: 100.0 * n / warps_total for kind, n in kinds.most_common()}
     ranked = sorted(functions, key=lambda f: -lines[f] - functions[f])
-    counts.functions = [(f, functions[f] / (worlds * steps), lines[f] / (worlds * steps)) for f in ranked]
+    counts.functions = [(f, functions[f] / worlds, lines[f] / worlds) for f in ranked]
     return counts
 
 

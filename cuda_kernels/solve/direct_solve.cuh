@@ -122,16 +122,6 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
     }
 }
 #if !GPUSIM_WIDE
-// Return whether the contacts of joints have settled. Sweeps that include joints do not measure the error of the joints.
-GPUSIM_FN bool joint_contacts_settled(const World& w) {
-    return !GPUSIM_SWEPT && touches(w) && w.color_size()[w.max_colors() + 1] > 0
-        && *w.contact_residual_now() <= real(CONTACTS_SETTLED);
-}
-// Return the error of the rows at which the passes end (m/s or rad/s).
-GPUSIM_FN real settled_error(const World& w) {
-    const real limit = w.loop_constraints() ? real(LOOPS_SETTLED) : real(SETTLED);
-    return joint_contacts_settled(w) ? max_(limit, real(CONTACTS_SETTLED * w.h * norm3(w.gravity()))) : limit;
-}
 // End the passes if the bias matches the velocities and no row has a residual. The guard stores the solution of the
 // first pass, and restores this solution if later refreshes diverge.
 GPUSIM_PHASE void end_passes(const World& w, int) {
@@ -145,7 +135,8 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
         *w.guard_action() = GUARD_KEEP;
         *w.first_error() = worst;
     }
-    const bool settled = refreshed && *w.worst_change() <= settled_error(w);
+    const real limit = w.loop_constraints() ? real(LOOPS_SETTLED) : real(SETTLED);
+    const bool settled = refreshed && *w.worst_change() <= limit;
     if (settled) {
         *w.passes_remaining() = 0;
         *w.bias_fits() = 1;

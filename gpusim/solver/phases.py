@@ -210,7 +210,7 @@ _TABLE = (
     ),
     Phase(
         "end_passes",
-        reads="color_size contact_residual_now hold_bias since_factor switches touching",
+        reads="hold_bias since_factor switches",
         writes="bias_fits correcting first_error guard_action load_error passes_remaining worst worst_change",
     ),
     Phase(

@@ -175,8 +175,6 @@ class ContactRows:
     """True if the first list contains the overflow manifolds."""
     touching: Array
     """(num_worlds,) True for worlds that have a manifold with contact points."""
-    on_joints: Array
-    """(num_worlds,) True for worlds that have a manifold on a body with joints."""
     saved: dict[str, Array] = field(default_factory=dict)
     """Saved solution of the sweeps (:meth:`keep`)."""
 
@@ -239,9 +237,9 @@ def gather(w: StepBuffers) -> ContactRows | None:
     edge = np.flatnonzero(np.diff(key, prepend=key[0] - 1, append=key[-1] + 1))
     parts = [flat.part(slice(a, b)) for a, b in zip(edge[:-1], edge[1:], strict=True)]
     colors = int(np.count_nonzero(key[edge[:-1]] < w.config.max_colors))
-    touching, on_joints = np.zeros((2, w.num_worlds), bool)
-    touching[world] = on_joints[world[flat.articulated]] = True
-    return ContactRows(flat, parts[:colors], parts[colors:], bool(key[0] == OVERFLOW), touching, on_joints)
+    touching = np.zeros(w.num_worlds, bool)
+    touching[world] = True
+    return ContactRows(flat, parts[:colors], parts[colors:], bool(key[0] == OVERFLOW), touching)
 
 
 def _sweep_keys(color: Array, world: Array, max_colors: int) -> Array:
