@@ -74,6 +74,7 @@ GPUSIM_PHASE void start_passes(const World& w, int) {
     *w.refreshes() = *w.hold_bias() = *w.bias_fits() = 0;
     *w.since_factor() = *w.switches() = *w.stalled() = *w.changed() = *w.stale() = *w.guard_action() = 0;
     *w.refactor() = 1;
+    *w.all_in_contact() = 0;
     *w.first_axis() = NO_AXIS;
     *w.worst() = *w.worst_change() = *w.first_error() = *w.load_error() = *w.contact_residual_now() = real(0);
     *w.factor_damping() = 0.0;
@@ -122,6 +123,12 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
     }
 }
 #if !GPUSIM_WIDE
+// Return the maximum error of the rows (m/s or rad/s) at which the passes end.
+GPUSIM_FN real settled_error(const World& w) {
+    if (w.loop_constraints()) return real(LOOPS_SETTLED);
+    const bool contacts = *w.all_in_contact() && *w.contact_residual_now() <= real(CONTACTS_SETTLED);
+    return contacts ? max_(real(SETTLED), real(CONTACTS_SETTLED * w.h * norm3(w.gravity()))) : real(SETTLED);
+}
 // End the passes if the bias matches the velocities and no row has a residual. The guard stores the solution of the
 // first pass, and restores this solution if later refreshes diverge.
 GPUSIM_PHASE void end_passes(const World& w, int) {
@@ -135,8 +142,7 @@ GPUSIM_PHASE void end_passes(const World& w, int) {
         *w.guard_action() = GUARD_KEEP;
         *w.first_error() = worst;
     }
-    const real limit = w.loop_constraints() ? real(LOOPS_SETTLED) : real(SETTLED);
-    const bool settled = refreshed && *w.worst_change() <= limit;
+    const bool settled = refreshed && *w.worst_change() <= settled_error(w);
     if (settled) {
         *w.passes_remaining() = 0;
         *w.bias_fits() = 1;

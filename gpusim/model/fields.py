@@ -217,6 +217,7 @@ WORK_FIELDS: tuple[Field, ...] = (
             ("sweeps", "number of completed sweeps"),
             ("done", "1: the sweeps have converged"),
             ("unconverged", "1: this solve ended before it converged"),
+            ("all_in_contact", "1: each mechanism (elimination tree) has a body in contact"),
             ("cause", "code of the first failure (health.cuh)"),
         )
     ),

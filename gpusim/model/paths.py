@@ -101,7 +101,8 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     paths = find_paths(t)
     on = bool(contacts["kept_pairs"] and t.num_constraints)
     capacity = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
-    nodes = np.unique(island_nodes(t, paths)[model.contact.body[t.dynamic[model.contact.body]]])
+    of_body = island_nodes(t, paths)
+    nodes = np.unique(of_body[model.contact.body[t.dynamic[model.contact.body]]])
     trees = int((nodes < t.num_constraints).sum())
     # A manifold has up to four points, and three torques.
     total = min(MAX_CONDENSED * trees, -(-15 * contacts["pairs"] // 8) * 8) if capacity and not t.swept.any() else 0
@@ -118,6 +119,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
         "island_nodes": t.num_constraints + t.num_bodies if several else 0,
         "island_paths": capacity if several else 0,
         "island_manifolds": min(contacts["pairs"], MAX_CONDENSED // 3) if total else 0,
+        "elimination_trees": np.unique(of_body[of_body < t.num_constraints]).size,
         "condensed_equations": numbers * (numbers + 8),
     }
 

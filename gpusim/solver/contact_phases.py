@@ -212,8 +212,8 @@ CONTACT_PHASES = (
     Phase(
         "condense_list",
         reads="color_first color_member color_size manifold pair_shapes record_index touching",
-        writes="condensed_failed condensed_fits condensed_island condensed_member condensed_path condensed_start "
-        "island_count island_largest island_slot island_table path_island",
+        writes="all_in_contact condensed_failed condensed_fits condensed_island condensed_member condensed_path "
+        "condensed_start island_count island_largest island_slot island_table path_island",
     ),
     Phase("forget_condensed", writes="condensed_fits"),
     Phase(

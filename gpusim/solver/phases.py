@@ -158,9 +158,9 @@ _TABLE = (
     Phase(
         "start_passes",
         reads="spinning",
-        writes="bias_fits changed contact_residual_now factor_damping first_axis first_error guard_action hold_bias "
-        "load_error passes_remaining refactor refreshes since_factor softening softens stale stalled switches "
-        "unconverged weak worst worst_change",
+        writes="all_in_contact bias_fits changed contact_residual_now factor_damping first_axis first_error "
+        "guard_action hold_bias load_error passes_remaining refactor refreshes since_factor softening softens stale "
+        "stalled switches unconverged weak worst worst_change",
     ),
     Phase("let_axis_go", "axes", reads="response", writes="gamma"),
     Phase("judge_pivots", writes="softening softens weak"),
@@ -210,7 +210,7 @@ _TABLE = (
     ),
     Phase(
         "end_passes",
-        reads="hold_bias since_factor switches",
+        reads="all_in_contact contact_residual_now hold_bias since_factor switches",
         writes="bias_fits correcting first_error guard_action load_error passes_remaining worst worst_change",
     ),
     Phase(

@@ -118,6 +118,7 @@ def constants(real: np.dtype[np.floating]) -> dict[str, float]:  # type: ignore[
         "ROUNDING": direct_solve.ROUNDING[real],
         "SETTLED": direct_solve.SETTLED[real],
         "LOOPS_SETTLED": direct_solve.LOOPS_SETTLED[real],
+        "CONTACTS_SETTLED": direct_solve.CONTACTS_SETTLED,
         "SMOOTH": prediction.SMOOTH,
         "SMALL_CHANGE": prediction.SMALL_CHANGE,
         "SELF_STRESS": self_stress.SELF_STRESS[real],

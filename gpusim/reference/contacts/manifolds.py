@@ -175,6 +175,8 @@ class ContactRows:
     """True if the first list contains the overflow manifolds."""
     touching: Array
     """(num_worlds,) True for worlds that have a manifold with contact points."""
+    all_in_contact: Array
+    """(num_worlds,) True for worlds in which each elimination tree has a body in contact."""
     saved: dict[str, Array] = field(default_factory=dict)
     """Saved solution of the sweeps (:meth:`keep`)."""
 
@@ -239,7 +241,7 @@ def gather(w: StepBuffers) -> ContactRows | None:
     colors = int(np.count_nonzero(key[edge[:-1]] < w.config.max_colors))
     touching = np.zeros(w.num_worlds, bool)
     touching[world] = True
-    return ContactRows(flat, parts[:colors], parts[colors:], bool(key[0] == OVERFLOW), touching)
+    return ContactRows(flat, parts[:colors], parts[colors:], bool(key[0] == OVERFLOW), touching, touching & False)
 
 
 def _sweep_keys(color: Array, world: Array, max_colors: int) -> Array:

@@ -72,6 +72,11 @@ LOOSE = 1e12
 # The passes end when the error of every row is below SETTLED (m/s), or below LOOPS_SETTLED in worlds with loops.
 SETTLED = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-6}
 LOOPS_SETTLED = {np.dtype(np.float64): 1e-10, np.dtype(np.float32): 1e-6}
+# In worlds without loops in which each mechanism is in contact, the passes also end when two errors are small enough.
+# The error of every row is below CONTACTS_SETTLED times the speed that gravity adds in a substep. The contact impulses
+# have changed by at most CONTACTS_SETTLED times the greatest impulse. Contacts start and end at substeps, so they cause
+# much larger errors (ci/bench/cpu.md).
+CONTACTS_SETTLED = 1e-3
 
 
 class Rows:
@@ -148,8 +153,7 @@ class Passes:
         self.load_error = np.where(active & (self.since == 0) & (self.switches == 0), error, self.load_error)
         self.keeps = active & (self.since == 1)
         self.error = np.where(self.keeps, error, self.error)
-        settled = LOOPS_SETTLED if w.topology.loops.any() else SETTLED
-        self.remaining[active & refreshed & (change <= settled[w.real])] = 0
+        self.remaining[active & refreshed & (change <= _settled_error(w))] = 0
         second = active & (self.since == 2) & (error > ROUNDING[w.real])
         far = self.error > FAR_RATIO * self.load_error
         self.restores = second & far & (error > CONTRACTION * self.error)
@@ -368,6 +372,17 @@ def _correct(w: StepBuffers, system: System, residual: Array) -> Array:
     passes.remaining -= active
     passes.since += active
     return active
+
+
+def _settled_error(w: StepBuffers) -> Array:
+    """Return the maximum error of the rows (m/s or rad/s) at which the passes of each world end, (num_worlds,)."""
+    loops = w.topology.loops.any()
+    limit = np.full(w.num_worlds, (LOOPS_SETTLED if loops else SETTLED)[w.real], w.real)
+    if w.touch is None or loops:
+        return limit
+    weight = (np.linalg.norm(w.parameters["gravity"], axis=-1) * (CONTACTS_SETTLED * w.h)).astype(w.real)
+    in_contact = w.touch.all_in_contact & (w.contact_residual_now <= w.real.type(CONTACTS_SETTLED))
+    return np.where(in_contact, np.maximum(limit, weight), limit)
 
 
 def _total(energy: Array) -> Array:
