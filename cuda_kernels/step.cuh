@@ -47,18 +47,18 @@ GPUSIM_PHASE void sweep_articulated_contacts(const World& w) {
     for (int n = 0; n < articulated_size(w); ++n) {
         const int m = articulated_member(w, n);
         if (solved_by_newton(w, n)) continue;
-        RUN(sum_items(w, n), sum_path(w, n, i));
+        sum_path(w, n, w.path_part());
         RUN(1, sweep_articulated(w, m, n));
-        RUN(update_items(w, n), update_path(w, n, i));
+        update_path(w, n, w.path_wrench());
     }
 }
 GPUSIM_PHASE void push_articulated_contacts(const World& w) {
     GPUSIM_ROLLED
     for (int n = 0; n < articulated_size(w); ++n) {
         const int m = articulated_member(w, n);
-        RUN(sum_items(w, n), sum_path(w, n, i));
+        sum_path(w, n, w.path_part());
         RUN(1, push_articulated(w, m, n));
-        RUN(update_items(w, n), update_path(w, n, i));
+        update_path(w, n, w.path_wrench());
     }
 }
 GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
@@ -68,22 +68,25 @@ GPUSIM_PHASE void warm_articulated_contacts(const World& w) {
 // Solve the contacts of each island by Newton's method.
 GPUSIM_FN void solve_island(const World& w, int number) {
     const Island e = island_at(w, number);
+    const int first = w.island_slot()[number], end = w.island_slot()[number + 1];
     GPUSIM_ROLLED
-    for (int n = w.island_slot()[number]; n < w.island_slot()[number + 1]; ++n) {
+    for (int n = first; n < end; ++n) {
         const int path = path_of(w, n);
-        if (path >= 0) RUN(sum_items(w, path), sum_path(w, path, i));
-        RUN(1, start_condensed(w, e, n));
+        if (path >= 0) sum_path(w, path, condensed_part(w, n - first));
     }
+    RUN(end - first, start_condensed(w, e, first, i));
     RUN(e.end - e.first, project_number(w, e, i));
     RUN(1, start_newton(w, e));
     GPUSIM_ROLLED
-    while (*w.newton_remaining() > 0) {
+    while (true) {
+        RUN(1, judge_newton(w, e));
+        if (*w.newton_remaining() <= 0) break;
         const int unknowns = *w.newton_unknowns();
         RUN(unknowns, set_equation(w, e, i));
         GPUSIM_ROLLED
-        for (int k = 0; k < unknowns; ++k) RUN(rows_below(w, k), eliminate_number(w, k, i));
+        for (int k = 0; k < unknowns; ++k) RUN(rows_below(unknowns, k), eliminate_number(w, unknowns, k, i));
         GPUSIM_ROLLED
-        for (int k = unknowns; k-- > 0;) RUN(k + 1, substitute_number(w, e, k, i));
+        for (int k = unknowns; k-- > 0;) RUN(k + 1, substitute_number(w, e, unknowns, k, i));
         RUN(condensed_items(e), move_numbers(w, e, i));
         GPUSIM_ROLLED
         while (*w.newton_trials() > 0) {
@@ -91,14 +94,15 @@ GPUSIM_FN void solve_island(const World& w, int number) {
             RUN(1, judge_trial(w, e));
         }
         RUN(e.end - e.first, take_step(w, e, i));
-        RUN(1, end_step(w, e));
     }
     if (w.island_failed()[number]) return;
+    RUN(end - first, store_condensed(w, first, i));
     GPUSIM_ROLLED
-    for (int n = w.island_slot()[number]; n < w.island_slot()[number + 1]; ++n) {
+    for (int n = first; n < end; ++n) {
         const int path = path_of(w, n);
-        RUN(1, store_condensed(w, n));
-        if (path >= 0) RUN(update_items(w, path), update_path(w, path, i));
+        const real* wrench = condensed_part(w, n - first);
+        RUN(1, move_condensed(w, n, wrench));
+        if (path >= 0) update_path(w, path, wrench);
     }
 }
 GPUSIM_PHASE void solve_condensed_contacts(const World& w) {

@@ -101,7 +101,7 @@ GPUSIM_FN void subtract_common_path(const World& w, int from, int to, real* out)
         const int a = path_pivot_at(w, from, i), b = path_pivot_at(w, to, k);
         if (a == b) {
             const real *source = w.path_w() + path_at(w, from, i), *target = w.path_w() + path_at(w, to, k);
-            const real* inverse = w.pivot_inverse() + w.pivot()[a] * block;
+            const real* inverse = w.pivot_inverse() + path_rows(w, from)[i];
 #if WHOLE_BLOCKS
             if (block == 6 && rows == 3) subtract_pivot_six<Three<real>>(target, columns, source, inverse, out);
             else if (block == 6) subtract_pivot_six<Six<real>>(target, columns, source, inverse, out);
@@ -129,7 +129,8 @@ GPUSIM_PHASE void condense_pair(const World& w, int item) {
     const ReadLane source = read_record(w, condensed_member(w, from)), target = read_record(w, condensed_member(w, to));
     const int columns = columns_of(w, from), rows = columns_of(w, to);
     real out[36];
-    for (int k = 0; k < 6 * columns; ++k) out[k] = from == to ? source[AT_RESPONSE + 6 * (k % 6) + k / 6] : real(0);
+    for (int j = 0; j < columns; ++j)
+        for (int k = 0; k < 6; ++k) out[6 * j + k] = from == to ? real(source[AT_RESPONSE + 6 * k + j]) : real(0);
     if (from != to) {
         shared_response(w, source, target, columns, out);
         if (has_path(w, from) && has_path(w, to)) subtract_common_path(w, path_of(w, from), path_of(w, to), out);

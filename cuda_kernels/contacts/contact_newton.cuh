@@ -66,16 +66,20 @@ GPUSIM_FN void start_number(const World& w, int number, real impulse, real veloc
     vector_at(w, AT_CONSTANT_LIMIT)[number] = constant_limit;
     vector_at(w, AT_STEP)[number] = real(0);
 }
-// Set the numbers of the n-th manifold. For a manifold with a path, sum_path must run before.
-GPUSIM_PHASE void start_condensed(const World& w, Island e, int n) {
+// Before and after the iterations, the equations contain 36 numbers for each manifold of the island: the result of
+// sum_path, and then the wrench.
+GPUSIM_FN real* condensed_part(const World& w, int item) { return w.condensed_row() + 36 * item; }
+// Item: a manifold of the island. Set its numbers.
+GPUSIM_PHASE void start_condensed(const World& w, Island e, int first, int item) {
+    const int n = first + item;
     const Lane r = record(w, condensed_member(w, n));
     const real none = real(0);
     const auto response = [&](int number) { return column_at(w, number)[number - e.first]; };
     real twist[6];
     relative_twist(r, w.twist(), twist);
-    if (has_path(w, n)) add_path_twist(w, path_of(w, n), twist);
+    if (has_path(w, n)) add_path_twist(w, path_of(w, n), condensed_part(w, item), twist);
     int at = w.condensed_start()[n];
-    *w.newton_fraction() = real(0);
+    if (item == 0) *w.newton_fraction() = real(0);
     const auto velocity = [&](int number) { return dot6(w.condensed_wrench() + 6 * number, twist); };
     for (int k = 0; k < int(r[AT_COUNT]); ++k, at += 3) {
         const Lane p = point_record(r, k);
@@ -165,20 +169,19 @@ GPUSIM_FN void list_unknowns(const World& w, Island e) {
     }
     *w.newton_unknowns() = unknowns;
 }
-// Return the maximum of |change - from|, as a velocity.
-GPUSIM_FN real max_velocity(const World& w, Island e, const real* change, const real* from) {
-    real maximum = real(0);
-    for (int at = e.first; at < e.end; ++at)
-        maximum = max_(maximum, abs_(change[at] - (from ? from[at] : real(0))) / vector_at(w, AT_SCALE)[at]);
-    return maximum;
-}
+// Return whether an impulse has changed by more than newton_bound, as a velocity.
 GPUSIM_FN bool jams(const World& w, Island e) {
-    return max_velocity(w, e, vector_at(w, AT_NOW), vector_at(w, AT_BEFORE)) > *w.newton_bound();
+    const real *now = vector_at(w, AT_NOW), *before = vector_at(w, AT_BEFORE), *scale = vector_at(w, AT_SCALE);
+    for (int at = e.first; at < e.end; ++at)
+        if (abs_(now[at] - before[at]) / scale[at] > *w.newton_bound()) return true;
+    return false;
 }
-// Decide whether the iterations end with a solution, end with a failure, or continue. If the step did not reduce the
-// error, increase the damping. ``before`` is newton_square before the step.
-GPUSIM_FN void judge_newton(const World& w, Island e, bool moved, real before) {
-    const real load = condensed_load(w, e), square = *w.newton_square();
+// After a step, decide whether the iterations end with a solution, end with a failure, or continue. If the step did not
+// reduce the error, increase the damping.
+GPUSIM_FN void judge_newton(const World& w, Island e) {
+    const bool moved = *w.newton_fraction() > real(0);
+    const real load = condensed_load(w, e), before = *w.newton_square(), square = *w.newton_trial();
+    *w.newton_square() = square;
     *w.newton_fraction() = real(1);
     *w.newton_trials() = NEWTON_HALVINGS + 1;
     const real tolerance = max_(real(NEWTON_SETTLED) * load, real(w.impulse_tolerance()));
@@ -218,12 +221,19 @@ GPUSIM_FN void end_newton(const World& w) {
     if (some) *w.square_before() = 0.0;
 }
 GPUSIM_FN void start_newton(const World& w, Island e) {
-    const real residual = max_velocity(w, e, vector_at(w, AT_RESIDUAL), nullptr);
-    *w.newton_bound() = real(NEWTON_GAIN) * residual + max_velocity(w, e, vector_at(w, AT_NOW), nullptr);
-    *w.newton_square() = residual_square(w, e);
+    const real *residual = vector_at(w, AT_RESIDUAL), *now = vector_at(w, AT_NOW), *scale = vector_at(w, AT_SCALE);
+    real max_residual = real(0), max_impulse = real(0);  // as velocities
+    GPUSIM_ROLLED
+    for (int at = e.first; at < e.end; ++at) {
+        max_residual = max_(max_residual, abs_(residual[at]) / scale[at]);
+        max_impulse = max_(max_impulse, abs_(now[at]) / scale[at]);
+    }
+    *w.newton_bound() = real(NEWTON_GAIN) * max_residual + max_impulse;
+    *w.newton_trial() = residual_square(w, e);
+    *w.newton_square() = *w.newton_trial() / real(NEWTON_SLOW);
+    *w.newton_fraction() = real(1);
     *w.newton_damping() = real(NEWTON_DAMPING);
     *w.newton_remaining() = NEWTON_PASSES + 1;
-    judge_newton(w, e, true, *w.newton_square() / real(NEWTON_SLOW));
 }
 #if WHOLE_BLOCKS
 // On a CPU, the rows of equations are padded to multiples of eight. A chunk fits into a register, because compilers move
@@ -272,9 +282,8 @@ GPUSIM_FN void set_equation(const World& w, Island e, int row) {
             out[index_at(w, AT_COLUMN)[k]] -= along * vector_at(w, AT_COEFFICIENT)[row_number];
 }
 // Item: one of the rows below row k on a GPU, all of them on a CPU.
-GPUSIM_FN int rows_below(const World& w, int k) { return WHOLE_BLOCKS ? 1 : *w.newton_unknowns() - k - 1; }
-GPUSIM_FN void eliminate_number(const World& w, int k, int item) {
-    const int unknowns = *w.newton_unknowns();
+GPUSIM_FN int rows_below(int unknowns, int k) { return WHOLE_BLOCKS ? 1 : unknowns - k - 1; }
+GPUSIM_FN void eliminate_number(const World& w, int unknowns, int k, int item) {
     const auto pivot = equation_at(w, k);
     const real inverse = real(1) / pivot[k];
 #if WHOLE_BLOCKS
@@ -290,8 +299,7 @@ GPUSIM_FN void eliminate_number(const World& w, int k, int item) {
     for (int at = k + 1; at <= unknowns; ++at) out[at] -= pivot[at] * factor;
 #endif
 }
-GPUSIM_FN void substitute_number(const World& w, Island e, int k, int row) {
-    const int unknowns = *w.newton_unknowns();
+GPUSIM_FN void substitute_number(const World& w, Island e, int unknowns, int k, int row) {
     const auto pivot = equation_at(w, k);
     const real step = pivot[unknowns] * (real(1) / pivot[k]);
     if (row == k) vector_at(w, AT_STEP)[index_at(w, AT_UNKNOWN)[e.first + k]] = step;
@@ -321,7 +329,8 @@ GPUSIM_FN void move_numbers(const World& w, Island e, int item) {
 // Halve the step until the impulses are closer to their projections. If no step helps, the last trial has no step.
 GPUSIM_FN void judge_trial(const World& w, Island e) {
     const int trials = *w.newton_trials() - 1;
-    const bool ends = trials == 0 || residual_square(w, e) < *w.newton_square();
+    *w.newton_trial() = residual_square(w, e);
+    const bool ends = trials == 0 || *w.newton_trial() < *w.newton_square();
     *w.newton_trials() = ends ? 0 : trials;
     if (!ends) *w.newton_fraction() *= real(trials > 1 ? 0.5 : 0.0);
 }
@@ -331,14 +340,9 @@ GPUSIM_FN void take_step(const World& w, Island e, int item) {
     vector_at(w, AT_VELOCITY)[number] = after_step(w, AT_VELOCITY, AT_STEP_VELOCITY, number);
     vector_at(w, AT_STEP)[number] = real(0);
 }
-GPUSIM_FN void end_step(const World& w, Island e) {
-    const real before = *w.newton_square();
-    *w.newton_square() = residual_square(w, e);
-    judge_newton(w, e, *w.newton_fraction() > real(0), before);
-}
-// Store the impulses of the n-th manifold, and update the velocities of its bodies.
-GPUSIM_PHASE void store_condensed(const World& w, int n) {
-    const int first = w.condensed_start()[n], m = condensed_member(w, n);
+// Item: a manifold of the island. Store its impulses and its wrench.
+GPUSIM_PHASE void store_condensed(const World& w, int first_manifold, int item) {
+    const int n = first_manifold + item, first = w.condensed_start()[n], m = condensed_member(w, n);
     Lane r = record(w, m);
     real wrench[6] = {};
     for (int at = first; at < w.condensed_start()[n + 1]; ++at) {
@@ -352,11 +356,14 @@ GPUSIM_PHASE void store_condensed(const World& w, int n) {
         for (int d = 0; d < 3; ++d) point_record(r, k)[AT_IMPULSE + d] = vector_at(w, AT_NOW)[at++];
     if (r[AT_SPINNING] > real(0)) r[AT_TORQUE] = vector_at(w, AT_NOW)[at++];
     for (int d = 1; r[AT_ROLLING] > real(0) && d < 3; ++d) r[AT_TORQUE + d] = vector_at(w, AT_NOW)[at++];
-    write_numbers<6>(wrench, w.path_wrench());
-    move_joined(w, m, r, wrench, w.twist());
+    write_numbers<6>(wrench, condensed_part(w, item));
     if (!w.island_nodes()) return;
     // If other islands are swept, sweeps skip this manifold, and its search direction is zero.
     w.sweep_square()[m] = real(0);
     for (int k = 0; k < int(r[AT_COUNT]); ++k)
         for (int d = 0; d < 3; ++d) point_record(r, k)[AT_DELTA + d] = real(0);
+}
+GPUSIM_PHASE void move_condensed(const World& w, int n, const real* wrench) {
+    const int m = condensed_member(w, n);
+    move_joined(w, m, record(w, m), wrench, w.twist());
 }

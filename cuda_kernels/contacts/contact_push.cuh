@@ -38,7 +38,7 @@ GPUSIM_PHASE void push_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
     start_sweep(r, w.displacement(), s);
-    add_path_twist(w, n, s.twist);
+    add_path_twist(w, n, w.path_part(), s.twist);
     push_points(r, s);
     move_joined(w, m, r, s.wrench, w.displacement());
     write_numbers<6>(s.wrench, w.path_wrench());

@@ -20,9 +20,12 @@ GPUSIM_FN int path_at(const World& w, int n, int k) {
     return (6 * w.path_start()[n] + w.path_columns()[n] * k) * w.block();
 }
 
-// Merge the paths of both bodies in elimination order into ``out``, unless ``out`` is null.
-// Return the number of pivots.
-GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
+// Return the first row of the constraint of each pivot on the path of manifold n.
+GPUSIM_FN const int* path_rows(const World& w, int n) { return w.path_row() + w.path_start()[n]; }
+
+// Merge the paths of both bodies in elimination order. Call ``put`` with the index of each pivot on the path and the
+// pivot, and return the number of pivots.
+template <class F> GPUSIM_FN int merge_pivots(const World& w, int m, F put) {
     const int none = 0x7fffffff;
     int next[2], end[2], count = 0;
     for (int side = 0; side < 2; ++side) {
@@ -33,7 +36,7 @@ GPUSIM_FN int merge_pivots(const World& w, int m, int* out) {
     for (; next[0] < end[0] || next[1] < end[1]; ++count) {
         const int a = next[0] < end[0] ? w.body_path()[next[0]] : none, b = next[1] < end[1] ? w.body_path()[next[1]] : none;
         const int first = min_(a, b);
-        if (out) out[count] = first;
+        put(count, first);
         next[0] += a == first;
         next[1] += b == first;
     }
@@ -48,7 +51,7 @@ template <class R> GPUSIM_FN int path_width(R r) {
 GPUSIM_PHASE void count_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;
     const int m = articulated_member(w, n);
-    w.path_count()[n] = merge_pivots(w, m, nullptr);
+    w.path_count()[n] = merge_pivots(w, m, [](int, int) {});
     w.path_columns()[n] = path_width(read_record(w, m));
 }
 GPUSIM_PHASE void start_paths(const World& w, int) {
@@ -58,7 +61,12 @@ GPUSIM_PHASE void start_paths(const World& w, int) {
     }
 }
 GPUSIM_PHASE void merge_path(const World& w, int n) {
-    if (n < articulated_size(w)) merge_pivots(w, articulated_member(w, n), w.path_pivot() + w.path_start()[n]);
+    if (n >= articulated_size(w)) return;
+    const int start = w.path_start()[n];
+    merge_pivots(w, articulated_member(w, n), [&](int k, int pivot) {
+        w.path_pivot()[start + k] = pivot;
+        w.path_row()[start + k] = w.pivot()[pivot] * w.block();
+    });
 }
 // Return whether a motion of a body without its joints moves constraint c by slot s. The motion of a hub moves only the
 // constraint that represents the hub.
@@ -239,7 +247,7 @@ template <class V> GPUSIM_FN void take_path_six(const World& w, int n, real* out
     V rows[COLUMNS];
     for (int i = 0; i < COLUMNS; ++i) rows[i] = V::load(out + 6 * i);
     for (int k = 0; k < w.path_count()[n]; ++k) {
-        const real *path_w = w.path_w() + path_at(w, n, k), *inverse = w.pivot_inverse() + 6 * path_constraint(w, n, k);
+        const real *path_w = w.path_w() + path_at(w, n, k), *inverse = w.pivot_inverse() + path_rows(w, n)[k];
         for (int row = 0; row < 6; ++row) {
             const V column = V::strided(path_w + row, 6) * inverse[row];
             for (int i = 0; i < COLUMNS; ++i) rows[i] = rows[i] - column * path_w[6 * i + row];
@@ -255,7 +263,7 @@ template <int COLUMNS> GPUSIM_FN void take_path_rows(const World& w, int n, int 
     const real* path_w = w.path_w() + path_at(w, n, k) + row;
     real y[COLUMNS][PAIRED_ROWS + 1], inverse[PAIRED_ROWS + 1];
     for (int i = 0; i < COLUMNS; ++i) read_numbers<PAIRED_ROWS + 1>(path_w + block * i, y[i]);
-    read_numbers<PAIRED_ROWS + 1>(w.pivot_inverse() + block * path_constraint(w, n, k) + row, inverse);
+    read_numbers<PAIRED_ROWS + 1>(w.pivot_inverse() + path_rows(w, n)[k] + row, inverse);
     for (int r = 0; r <= PAIRED_ROWS; ++r)
         for (int j = 0; j < COLUMNS; ++j) {
             const real column = y[j][r] * inverse[r];
@@ -297,56 +305,59 @@ GPUSIM_PHASE void respond_path(const World& w, int n) {
 GPUSIM_PHASE void keep_factor(const World& w, int) { *w.refactor() = 0; }
 GPUSIM_PHASE void hold_bias(const World& w, int) { *w.hold_bias() = 1; }
 
+// Compute W^T x, the relative twist of a manifold due to the pending correction of the joints, and wait for all threads.
+// out[j][row] is the sum over the path for column j.
 #if WHOLE_BLOCKS
-template <int COLUMNS> GPUSIM_FN void sum_six(const World& w, int n) {
-    const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
+template <int COLUMNS> GPUSIM_FN void sum_six(const World& w, int n, real* out) {
+    const int count = w.path_count()[n], *row = path_rows(w, n);
     const real* path_w = w.path_w() + path_at(w, n, 0);
     Six<real> sum[COLUMNS];
     for (int j = 0; j < COLUMNS; ++j) sum[j] = Six<real>::zero();
     for (int k = 0; k < count; ++k, path_w += 6 * COLUMNS) {
-        const Six<real> x = Six<real>::load(w.delta() + w.pivot()[at[k]] * 6);
+        const Six<real> x = Six<real>::load(w.delta() + row[k]);
         for (int j = 0; j < COLUMNS; ++j) sum[j] = sum[j] + Six<real>::load(path_w + 6 * j) * x;
     }
-    for (int j = 0; j < COLUMNS; ++j) sum[j].store(w.path_part() + 6 * j);
+    for (int j = 0; j < COLUMNS; ++j) sum[j].store(out + 6 * j);
 }
 #endif
-// Compute W^T x, the relative twist of a manifold due to the pending correction of the joints. path_part[j][row] is the
-// sum over the path. An item is a part of path_part on a GPU, and all of path_part on a CPU.
 constexpr int SUM_NUMBERS = PAIRED_ROWS + 1;
-GPUSIM_FN int path_numbers(const World& w, int n) { return w.path_columns()[n] * w.block(); }
-GPUSIM_FN void sum_numbers(const World& w, int n, int at) {
-    const int block = w.block(), step = path_numbers(w, n);
-    const real* path_w = w.path_w() + path_at(w, n, 0) + at;
-    real sum[SUM_NUMBERS] = {}, x[SUM_NUMBERS], y[SUM_NUMBERS];
-    for (int k = 0; k < w.path_count()[n]; ++k) {
-        read_numbers<SUM_NUMBERS>(w.delta() + path_constraint(w, n, k) * block + at % block, x);
-        read_numbers<SUM_NUMBERS>(path_w + step * k, y);
-        for (int i = 0; i < SUM_NUMBERS; ++i) sum[i] += y[i] * x[i];
+GPUSIM_FN void sum_rows(const World& w, int n, real* out) {
+    const int block = w.block(), step = w.path_columns()[n] * block, *first = path_rows(w, n), *end = first + w.path_count()[n];
+    const real *path_w = w.path_w() + path_at(w, n, 0), *delta = w.delta();
+    GPUSIM_ROLLED
+    GPUSIM_ITEMS(step / SUM_NUMBERS, w.tid, w.threads) {
+        const int at = SUM_NUMBERS * i;
+        const real *numbers = path_w + at, *change = delta + at % block;
+        real sum[SUM_NUMBERS] = {}, x[SUM_NUMBERS], y[SUM_NUMBERS];
+        for (const int* row = first; row < end; ++row, numbers += step) {
+            read_numbers<SUM_NUMBERS>(change + *row, x);
+            read_numbers<SUM_NUMBERS>(numbers, y);
+            for (int r = 0; r < SUM_NUMBERS; ++r) sum[r] += y[r] * x[r];
+        }
+        write_numbers<SUM_NUMBERS>(sum, out + at);
     }
-    write_numbers<SUM_NUMBERS>(sum, w.path_part() + at);
 }
-#if !WHOLE_BLOCKS
-GPUSIM_FN int sum_items(const World& w, int n) { return path_numbers(w, n) / SUM_NUMBERS; }
-GPUSIM_PHASE void sum_path(const World& w, int n, int item) { sum_numbers(w, n, SUM_NUMBERS * item); }
-#else
-GPUSIM_FN int sum_items(const World&, int) { return 1; }
-GPUSIM_PHASE void sum_path(const World& w, int n, int) {
-    if (w.block() == 6) return w.path_columns()[n] == 3 ? sum_six<3>(w, n) : sum_six<6>(w, n);
-    for (int at = 0; at < path_numbers(w, n); ++at) sum_numbers(w, n, at);
-}
+GPUSIM_PHASE void sum_path(const World& w, int n, real* out) {
+#if WHOLE_BLOCKS
+    if (w.block() == 6) {
+        if (w.tid == 0) w.path_columns()[n] == 3 ? sum_six<3>(w, n, out) : sum_six<6>(w, n, out);
+    } else
 #endif
+    sum_rows(w, n, out);
+    w.sync();
+}
 struct Floors {
     const real* at;
     template <class N> MEMBER void add(int k, const N* impulse, N* u) const {
         for (int d = 0; d < 3; ++d) u[d] += in_slab(at)[2 * k + (d > 0)] * impulse[d];
     }
 };
-GPUSIM_FN void add_path_twist(const World& w, int n, real* twist) {
+GPUSIM_FN void add_path_twist(const World& w, int n, const real* path_part, real* twist) {
     const int block = w.block(), columns = w.path_columns()[n];
     for (int j = 0; j < 6; ++j) {
         if (j >= columns) continue;
         real part[MAX_ROWS];
-        read_row(block, w.path_part() + block * j, part);
+        read_row(block, path_part + block * j, part);
         real sum = part[0];
         EACH_ROW(row, block) if (row) sum += part[row];
         twist[j] += sum;
@@ -357,46 +368,52 @@ GPUSIM_PHASE void sweep_articulated(const World& w, int m, int n) {
     Lane r = record(w, m);
     Sweep<real> s;
     start_sweep(r, w.twist(), s);
-    add_path_twist(w, n, s.twist);
+    add_path_twist(w, n, w.path_part(), s.twist);
     sweep_points(w, w.record_index()[m], r, Floors{w.point_floor() + 8 * n}, s);
     move_joined(w, m, r, s.wrench, w.twist());
     write_numbers<6>(s.wrench, w.path_wrench());
     record_max_change(w, w.record_index()[m], r, 1, s);
 }
-// Subtract the effect of the n-th manifold's wrench from the correction of the joints, x -= E^-1 W f. Item: some rows
-// of the path on a GPU, the whole path on a CPU.
-GPUSIM_FN void update_number(const World& w, int n, int item) {
-    const int block = w.block(), k = item / block, row = item % block, at = path_constraint(w, n, k) * block + row;
-    const real* path_w = w.path_w() + path_at(w, n, k) + row;
-    const int columns = w.path_columns()[n];
-    real f[6];
-    read_numbers<6>(w.path_wrench(), f);
-    real sum = path_w[0] * f[0];
-    for (int j = 1; j < 6; ++j) sum = j < columns ? sum + path_w[block * j] * f[j] : sum;
-    w.delta()[at] -= sum * w.pivot_inverse()[at];
-}
-#if !WHOLE_BLOCKS
-GPUSIM_FN int update_items(const World& w, int n) { return w.path_count()[n] * w.block(); }
-GPUSIM_PHASE void update_path(const World& w, int n, int item) { update_number(w, n, item); }
-#else
-GPUSIM_FN int update_items(const World&, int) { return 1; }
-template <int COLUMNS> GPUSIM_FN void update_six(const World& w, int n) {
+// Subtract the effect of the n-th manifold's wrench from the correction of the joints, x -= E^-1 W f, and wait for all
+// threads.
+#if WHOLE_BLOCKS
+template <int COLUMNS> GPUSIM_FN void update_six(const World& w, int n, const real* wrench) {
     real f[COLUMNS];
-    for (int j = 0; j < COLUMNS; ++j) f[j] = w.path_wrench()[j];
-    const int count = w.path_count()[n], *at = w.path_pivot() + w.path_start()[n];
+    for (int j = 0; j < COLUMNS; ++j) f[j] = wrench[j];
+    const int count = w.path_count()[n], *row = path_rows(w, n);
     const real* path_w = w.path_w() + path_at(w, n, 0);
     for (int k = 0; k < count; ++k, path_w += 6 * COLUMNS) {
-        const int first = w.pivot()[at[k]] * 6;
+        const int first = row[k];
         Six<real> sum = Six<real>::load(path_w) * f[0];
         for (int j = 1; j < COLUMNS; ++j) sum = sum + Six<real>::load(path_w + 6 * j) * f[j];
         (Six<real>::load(w.delta() + first) - sum * Six<real>::load(w.pivot_inverse() + first)).store(w.delta() + first);
     }
 }
-GPUSIM_PHASE void update_path(const World& w, int n, int) {
-    if (w.block() == 6) return w.path_columns()[n] == 3 ? update_six<3>(w, n) : update_six<6>(w, n);
-    for (int item = 0; item < w.path_count()[n] * w.block(); ++item) update_number(w, n, item);
-}
 #endif
+GPUSIM_FN void update_rows(const World& w, int n, const real* wrench) {
+    const int block = w.block(), columns = w.path_columns()[n], *first = path_rows(w, n);
+    const real *path_w = w.path_w() + path_at(w, n, 0), *inverse = w.pivot_inverse();
+    real *delta = w.delta(), f[6];
+    read_numbers<6>(wrench, f);
+    GPUSIM_ROLLED
+    GPUSIM_ITEMS(w.path_count()[n] * block, w.tid, w.threads) {
+        const int k = i / block, row = i % block, at = first[k] + row;
+        const real* y = path_w + columns * block * k + row;
+        real sum = y[0] * f[0];
+        for (int j = 1; j < 3; ++j) sum += y[block * j] * f[j];
+        for (int j = 3; columns == 6 && j < 6; ++j) sum += y[block * j] * f[j];
+        delta[at] -= sum * inverse[at];
+    }
+}
+GPUSIM_PHASE void update_path(const World& w, int n, const real* wrench) {
+#if WHOLE_BLOCKS
+    if (w.block() == 6) {
+        if (w.tid == 0) w.path_columns()[n] == 3 ? update_six<3>(w, n, wrench) : update_six<6>(w, n, wrench);
+    } else
+#endif
+    update_rows(w, n, wrench);
+    w.sync();
+}
 GPUSIM_PHASE void warm_articulated(const World& w, int m) {
     Lane r = record(w, m);
     real wrench[6];
