@@ -100,9 +100,8 @@ GPUSIM_FN void solve_island(const World& w, int number) {
     GPUSIM_ROLLED
     for (int n = first; n < end; ++n) {
         const int path = path_of(w, n);
-        const real* wrench = condensed_part(w, n - first);
-        RUN(1, move_condensed(w, n, wrench));
-        if (path >= 0) update_path(w, path, wrench);
+        RUN(1, move_condensed(w, first, n - first));
+        if (path >= 0) update_path(w, path, condensed_part(w, n - first));
     }
 }
 GPUSIM_PHASE void solve_condensed_contacts(const World& w) {

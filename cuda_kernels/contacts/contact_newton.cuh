@@ -363,7 +363,7 @@ GPUSIM_PHASE void store_condensed(const World& w, int first_manifold, int item) 
     for (int k = 0; k < int(r[AT_COUNT]); ++k)
         for (int d = 0; d < 3; ++d) point_record(r, k)[AT_DELTA + d] = real(0);
 }
-GPUSIM_PHASE void move_condensed(const World& w, int n, const real* wrench) {
-    const int m = condensed_member(w, n);
-    move_joined(w, m, record(w, m), wrench, w.twist());
+GPUSIM_PHASE void move_condensed(const World& w, int first, int item) {
+    const int m = condensed_member(w, first + item);
+    move_joined(w, m, record(w, m), condensed_part(w, item), w.twist());
 }

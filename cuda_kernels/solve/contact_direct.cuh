@@ -321,7 +321,7 @@ template <int COLUMNS> GPUSIM_FN void sum_six(const World& w, int n, real* out) 
 }
 #endif
 constexpr int SUM_NUMBERS = PAIRED_ROWS + 1;
-GPUSIM_FN void sum_rows(const World& w, int n, real* out) {
+GPUSIM_FN void sum_path_rows(const World& w, int n, real* out) {
     const int block = w.block(), step = w.path_columns()[n] * block, *first = path_rows(w, n), *end = first + w.path_count()[n];
     const real *path_w = w.path_w() + path_at(w, n, 0), *delta = w.delta();
     GPUSIM_ROLLED
@@ -334,7 +334,7 @@ GPUSIM_FN void sum_rows(const World& w, int n, real* out) {
             read_numbers<SUM_NUMBERS>(numbers, y);
             for (int r = 0; r < SUM_NUMBERS; ++r) sum[r] += y[r] * x[r];
         }
-        write_numbers<SUM_NUMBERS>(sum, out + at);
+        write_numbers<SUM_NUMBERS>(sum, in_slab(out) + at);
     }
 }
 GPUSIM_PHASE void sum_path(const World& w, int n, real* out) {
@@ -343,7 +343,7 @@ GPUSIM_PHASE void sum_path(const World& w, int n, real* out) {
         if (w.tid == 0) w.path_columns()[n] == 3 ? sum_six<3>(w, n, out) : sum_six<6>(w, n, out);
     } else
 #endif
-    sum_rows(w, n, out);
+    sum_path_rows(w, n, out);
     w.sync();
 }
 struct Floors {
@@ -390,11 +390,11 @@ template <int COLUMNS> GPUSIM_FN void update_six(const World& w, int n, const re
     }
 }
 #endif
-GPUSIM_FN void update_rows(const World& w, int n, const real* wrench) {
+GPUSIM_FN void update_path_rows(const World& w, int n, const real* wrench) {
     const int block = w.block(), columns = w.path_columns()[n], *first = path_rows(w, n);
     const real *path_w = w.path_w() + path_at(w, n, 0), *inverse = w.pivot_inverse();
     real *delta = w.delta(), f[6];
-    read_numbers<6>(wrench, f);
+    read_numbers<6>(in_slab(wrench), f);
     GPUSIM_ROLLED
     GPUSIM_ITEMS(w.path_count()[n] * block, w.tid, w.threads) {
         const int k = i / block, row = i % block, at = first[k] + row;
@@ -411,7 +411,7 @@ GPUSIM_PHASE void update_path(const World& w, int n, const real* wrench) {
         if (w.tid == 0) w.path_columns()[n] == 3 ? update_six<3>(w, n, wrench) : update_six<6>(w, n, wrench);
     } else
 #endif
-    update_rows(w, n, wrench);
+    update_path_rows(w, n, wrench);
     w.sync();
 }
 GPUSIM_PHASE void warm_articulated(const World& w, int m) {

@@ -191,7 +191,7 @@ CONTACT_PHASES = (
         "articulated_size(w)",
         room="articulated_slots",
         reads="color_first color_member color_size pair_shapes path_start",
-        writes="path_pivot",
+        writes="path_pivot path_row",
     ),
     Phase(
         "solve_path",
@@ -206,7 +206,7 @@ CONTACT_PHASES = (
         "articulated_size(w)",
         room="articulated_slots",
         reads="body_parts color_first color_member color_size pair_points pair_shapes path_columns path_count "
-        "path_pivot path_start path_w pivot_inverse record_index",
+        "path_row path_start path_w pivot_inverse record_index",
         writes="manifold point_floor",
     ),
     Phase(
@@ -228,8 +228,8 @@ CONTACT_PHASES = (
         "condensed_pairs(w)",
         room="w.condensed_slots() * w.island_manifolds()",
         reads="condensed_island condensed_member condensed_path condensed_start condensed_wrench "
-        "island_largest island_slot manifold path_columns path_count path_pivot path_start path_w pivot_inverse "
-        "record_index",
+        "island_largest island_slot manifold path_columns path_count path_pivot path_row path_start path_w "
+        "pivot_inverse record_index",
         writes="condensed_response",
     ),
     Phase("keep_condensed", writes="condensed_fits"),
