@@ -120,7 +120,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
         "island_paths": capacity if several else 0,
         "island_manifolds": min(contacts["pairs"], MAX_CONDENSED // 3) if total else 0,
         "elimination_trees": np.unique(of_body[of_body < t.num_constraints]).size,
-        "condensed_equations": numbers * (numbers + 8),
+        "condensed_equations": numbers * (numbers + 8),  # at least 36 numbers for each manifold (contact_newton.cuh)
     }
 
 
