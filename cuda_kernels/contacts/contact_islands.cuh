@@ -53,7 +53,6 @@ GPUSIM_FN void list_one_island(const World& w) {
         end = min_(end + contact_numbers(w, m), w.condensed_numbers() + 1);
     });
     if (end <= w.condensed_numbers()) end_islands(w, 1, slots, end, slots);
-    *w.all_in_contact() = w.elimination_trees() == 1;
 }
 // Rows of island_table. A node is the root of an elimination tree, or a body without joints. AT_NEXT and AT_NUMBER are
 // counts, and then the next slot and impulse.
@@ -109,9 +108,6 @@ GPUSIM_FN void list_islands(const World& w, bool all) {
         number[node] += contact_numbers(w, m);
     });
     end_islands(w, islands, slots, end, largest);
-    int trees = 0;
-    for (int k = 0; k < w.constraints(); ++k) trees += nodes_at(w, AT_PARENT)[k] != k || island[k] != ISLAND_NEW;
-    *w.all_in_contact() = trees == w.elimination_trees();
 }
 // List the manifolds that Newton's method solves. There is no island if some manifolds have no color. In worlds with many
 // contacts, one thread would need too long to find the islands.

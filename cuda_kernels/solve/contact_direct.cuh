@@ -54,11 +54,30 @@ GPUSIM_PHASE void count_path(const World& w, int n) {
     w.path_count()[n] = merge_pivots(w, m, [](int, int) {});
     w.path_columns()[n] = path_width(read_record(w, m));
 }
+// Call ``call`` with the root of the elimination tree of each body with joints that is in contact.
+template <class F> GPUSIM_FN void each_touched_root(const World& w, F call) {
+    for (int n = 0; n < articulated_size(w); ++n)
+        for (int side = 0; side < 2; ++side) {
+            const int body = side_body(w, articulated_member(w, n), side), end = w.body_path_start()[body + 1];
+            if (end > w.body_path_start()[body]) call(w.body_path()[end - 1]);
+        }
+}
+GPUSIM_FN int count_touched_trees(const World& w) {
+    if (w.elimination_trees() < 2) return articulated_size(w) > 0;
+    int trees = 0, *touched = w.tree_touched();
+    each_touched_root(w, [&](int root) { touched[root] = 0; });
+    each_touched_root(w, [&](int root) {
+        trees += !touched[root];
+        touched[root] = 1;
+    });
+    return trees;
+}
 GPUSIM_PHASE void start_paths(const World& w, int) {
     for (int n = 0, end = 0; n < articulated_size(w); ++n) {
         w.path_start()[n] = end;
         end += w.path_count()[n];
     }
+    *w.all_in_contact() = count_touched_trees(w) == w.elimination_trees();
 }
 GPUSIM_PHASE void merge_path(const World& w, int n) {
     if (n >= articulated_size(w)) return;

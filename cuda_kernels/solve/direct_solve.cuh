@@ -126,7 +126,7 @@ GPUSIM_PHASE void residual_row(const World& w, int item) {
 // Return the maximum error of the rows (m/s or rad/s) at which the passes end.
 GPUSIM_FN real settled_error(const World& w) {
     if (w.loop_constraints()) return real(LOOPS_SETTLED);
-    const bool contacts = *w.all_in_contact() && *w.contact_residual_now() <= real(CONTACTS_SETTLED);
+    const bool contacts = !GPUSIM_SWEPT && *w.all_in_contact() && *w.contact_residual_now() <= real(CONTACTS_SETTLED);
     return contacts ? max_(real(SETTLED), real(CONTACTS_SETTLED * w.h * norm3(w.gravity()))) : real(SETTLED);
 }
 // End the passes if the bias matches the velocities and no row has a residual. The guard stores the solution of the

@@ -29,7 +29,7 @@ CONTACT_SIZES = (
     "lanes", "record_slots", "anchor_slots", "kept_pairs", "incident_slots", "incidents",
     "color_parts", "direction_rows", "contact_sweeps", "max_colors", "articulated_slots", "path_slots", "path_rows",
     "path_wrenches", "condensed_slots", "condensed_total", "condensed_numbers", "condensed_equations",
-    "island_nodes", "island_paths", "island_manifolds", "elimination_trees",
+    "island_nodes", "island_paths", "island_manifolds", "elimination_trees", "tree_slots",
 )  # fmt: skip
 
 

@@ -89,6 +89,7 @@ CONTACT_WORK_FIELDS: tuple[Field, ...] = (
     Field("path_count", ("articulated_slots",), "int", "-", "number of pivots on the path of an articulated manifold"),
     Field("path_columns", ("articulated_slots",), "int", "-", "number of columns of the path: 3, or 6 with torques"),
     Field("path_start", ("articulated_slots",), "int", "-", "index of the first pivot of the path"),
+    Field("tree_touched", ("tree_slots",), "int", "-", "1: this elimination tree has a body in contact, by root"),
     Field("path_pivot", ("path_slots",), "int", "-", "pivots of the paths, in elimination order"),
     Field("path_row", ("path_slots",), "int", "-", "first row of the constraint of each pivot of the paths"),
     Field("path_w", ("path_slots", 6, "block"), "real", "m/s", "W = K^-1 L^-1 S J M^-1 C^T, by columns"),

@@ -103,7 +103,7 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
     capacity = articulated_pairs(model.contact, contacts["pairs"]) if on else 0
     of_body = island_nodes(t, paths)
     nodes = np.unique(of_body[model.contact.body[t.dynamic[model.contact.body]]])
-    trees = int((nodes < t.num_constraints).sum())
+    trees, all_trees = int((nodes < t.num_constraints).sum()), np.unique(of_body[of_body < t.num_constraints]).size
     # A manifold has up to four points, and three torques.
     total = min(MAX_CONDENSED * trees, -(-15 * contacts["pairs"] // 8) * 8) if capacity and not t.swept.any() else 0
     numbers, several = min(MAX_CONDENSED, total), total > 0 and nodes.size > 1
@@ -119,7 +119,8 @@ def path_sizes(model: Model, contacts: dict[str, int]) -> dict[str, int]:
         "island_nodes": t.num_constraints + t.num_bodies if several else 0,
         "island_paths": capacity if several else 0,
         "island_manifolds": min(contacts["pairs"], MAX_CONDENSED // 3) if total else 0,
-        "elimination_trees": np.unique(of_body[of_body < t.num_constraints]).size,
+        "elimination_trees": all_trees,
+        "tree_slots": t.num_constraints if capacity and all_trees > 1 else 0,
         "condensed_equations": numbers * (numbers + 8),  # at least 36 numbers for each manifold (contact_newton.cuh)
     }
 

@@ -185,7 +185,11 @@ CONTACT_PHASES = (
         reads="color_first color_member color_size manifold pair_shapes record_index",
         writes="path_columns path_count",
     ),
-    Phase("start_paths", reads="color_size path_count", writes="path_start"),
+    Phase(
+        "start_paths",
+        reads="color_first color_member color_size pair_shapes path_count",
+        writes="all_in_contact path_start tree_touched",
+    ),
     Phase(
         "merge_path",
         "articulated_size(w)",
@@ -212,8 +216,8 @@ CONTACT_PHASES = (
     Phase(
         "condense_list",
         reads="color_first color_member color_size manifold pair_shapes record_index touching",
-        writes="all_in_contact condensed_failed condensed_fits condensed_island condensed_member condensed_path "
-        "condensed_start island_count island_largest island_slot island_table path_island",
+        writes="condensed_failed condensed_fits condensed_island condensed_member condensed_path condensed_start "
+        "island_count island_largest island_slot island_table path_island",
     ),
     Phase("forget_condensed", writes="condensed_fits"),
     Phase(

@@ -34,7 +34,6 @@ def list_islands(w: StepBuffers) -> Array:
         few = rows.size < sizes["condensed_slots"]
         if few or (sizes["island_nodes"] and not sizes["incident_slots"]):
             count[world] = _list_world(w, m, rows, few)
-            w.touch.all_in_contact[world] = _touched_trees(w, m, rows) == sizes["elimination_trees"]
     return count
 
 
@@ -56,13 +55,6 @@ def _list_world(w: StepBuffers, m: Manifolds, rows: Array, everything: bool) -> 
             m.island[own] = islands
             islands, end = islands + 1, end + total
     return islands
-
-
-def _touched_trees(w: StepBuffers, m: Manifolds, rows: Array) -> int:
-    """Return the number of elimination trees with a body in contact."""
-    assert w.contacts is not None
-    nodes = w.contacts.island_nodes[m.body[rows][m.moves[rows]]]
-    return np.unique(nodes[nodes < w.topology.num_constraints]).size
 
 
 def _find_nodes(nodes: Array, body: Array, moves: Array) -> Array:

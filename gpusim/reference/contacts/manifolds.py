@@ -241,7 +241,20 @@ def gather(w: StepBuffers) -> ContactRows | None:
     colors = int(np.count_nonzero(key[edge[:-1]] < w.config.max_colors))
     touching = np.zeros(w.num_worlds, bool)
     touching[world] = True
-    return ContactRows(flat, parts[:colors], parts[colors:], bool(key[0] == OVERFLOW), touching, touching & False)
+    return ContactRows(
+        flat, parts[:colors], parts[colors:], bool(key[0] == OVERFLOW), touching, _all_in_contact(w, flat)
+    )
+
+
+def _all_in_contact(w: StepBuffers, m: Manifolds) -> Array:
+    """Return the worlds in which each elimination tree has a body in contact, (num_worlds,)."""
+    assert w.contacts is not None
+    joints, node = w.topology.num_constraints, w.contacts.island_nodes[m.body]
+    touched = np.zeros((w.num_worlds, joints), bool)
+    on = m.moves & (node < joints)
+    touched[np.broadcast_to(m.world[:, None], node.shape)[on], node[on]] = True
+    trees = touched.sum(axis=1)
+    return np.asarray((trees > 0) & (trees == w.contacts.sizes["elimination_trees"]))
 
 
 def _sweep_keys(color: Array, world: Array, max_colors: int) -> Array:

@@ -378,7 +378,7 @@ def _settled_error(w: StepBuffers) -> Array:
     """Return the maximum error of the rows (m/s or rad/s) at which the passes of each world end, (num_worlds,)."""
     loops = w.topology.loops.any()
     limit = np.full(w.num_worlds, (LOOPS_SETTLED if loops else SETTLED)[w.real], w.real)
-    if w.touch is None or loops:
+    if w.touch is None or loops or w.topology.swept.any():
         return limit
     weight = (np.linalg.norm(w.parameters["gravity"], axis=-1) * (CONTACTS_SETTLED * w.h)).astype(w.real)
     in_contact = w.touch.all_in_contact & (w.contact_residual_now <= w.real.type(CONTACTS_SETTLED))
